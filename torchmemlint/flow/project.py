@@ -110,10 +110,10 @@ class Files:
     def changed(self, path: Path, text: str) -> None:
         """Let a file be run with this text from now on."""
         known = self._read.get(path)
-        if known != text:
-            self._read[path] = text
-            if known is not None or not is_test(path.name, text):
-                self._note(path, text)
+        self._read[path] = text
+        is_new = not is_test(path.name, text) and not all(cases.holds(path) for cases in self._cases.values())
+        if is_new or (known is not None and known != text):
+            self._note(path, text)
 
     def _note(self, path: Path, text: str) -> None:
         for known in list(self._cases):

@@ -52,7 +52,7 @@ class Cases:
         self._outcomes: dict[Group, Outcome] = {}
         self._calling: dict[str, tuple[Path, ...]] = {}  # by method: the files that call it, or one of its name
         self._asked: dict[Path, set[str]] = {}  # by file: the methods whose callers were looked for
-        self._engine: Engine | None = None  # what it has run serves all files
+        self._engines: dict[bool, Engine] = {}  # for libraries, and for others: what it has run serves all of those
         self._age = 0  # how often references had been forgotten when it began
 
     def of(self, path: Path, pulse: Callable[[], None] | None = None) -> list[Case]:
@@ -81,7 +81,7 @@ class Cases:
 
     def overwriting(self, path: Path, pulse: Callable[[], None] | None = None) -> list[Case]:
         """What a file overwrites although something still needs it."""
-        return list(overwriting(self._running(pulse or (lambda: None)), path))
+        return list(overwriting(self._running(path, pulse or (lambda: None)), path))
 
     def forwards(self, path: Path, pulse: Callable[[], None] | None = None) -> tuple[Forward, ...]:
         """The forward passes in a file, as its own runs and those of the files that import it show them."""
@@ -155,17 +155,23 @@ class Cases:
         """The files that import a file, directly or not."""
         return {*self._imports.circle(path), *self._imports.users(path)} - {path}
 
+    def holds(self, path: Path) -> bool:
+        """Is it known what a file imports?"""
+        return path in self._imports.files
+
     def changed(self, path: Path, text: str) -> None:
         """Note that a file has a new text: what rests on the old one is run again when it is asked for."""
         if self.users(path):
-            self._engine = None  # others were run with what it was
-        elif self._engine is not None:
-            self._engine.index.remove(path)
+            self._engines.clear()  # others were run with what it was
+        for engine in self._engines.values():
+            engine.index.remove(path)
         self._imports.put(path, text)
         named = {method for method, files in self._calling.items() if path in files or f".{method}(" in text}
         for method in named:
             del self._calling[method]
-        stale = {path, *self._imports.used(path)}  # what it calls of them by now
+        stale = {path}
+        if self._imports.is_member(path):
+            stale |= self._imports.used(path)  # what it calls of them by now
         for group, known in self._outcomes.items():
             if path in group:
                 stale |= known.files  # which of their functions are called, it says
@@ -280,10 +286,10 @@ class Cases:
                 raise
 
         try:
-            found = outcome(self._running(watched), group, users, named, quietly)
+            found = outcome(self._running(group[0], watched), group, users, named, quietly)
             return replace(found, asked=frozenset(asked))
         except Exception as error:
-            self._engine = None
+            self._engines.clear()
             if stops:
                 raise
             return replace(NOTHING, files=frozenset(group), failure=error)
@@ -314,17 +320,21 @@ class Cases:
     def _is_large(self) -> bool:
         return refs.made() > _MOST_REFERENCES or self._sources.size > _MOST_TEXT
 
-    def _running(self, pulse: Callable[[], None]) -> Engine:
-        """Return the engine; a new one if it has grown too large, or if the references that it knows are gone."""
-        if self._engine is None or self._age != refs.forgotten() or self._is_large():
+    def _running(self, path: Path, pulse: Callable[[], None]) -> Engine:
+        """Return the engine of a file; a new one if they have grown too large, or if the references are gone."""
+        if not self._engines or self._age != refs.forgotten() or self._is_large():
             self._forget()
-            self._engine = Engine(Index(self._sources, self._known))
-        self._engine.pulse = pulse
-        return self._engine
+        is_library = self._imports.is_library(path)
+        if is_library not in self._engines:
+            self._engines[is_library] = Engine(Index(self._sources, self._known, is_library))
+        engine = self._engines[is_library]
+        engine.pulse = pulse
+        return engine
 
     def _forget(self) -> None:
         """Let go of what has been run, but for what it shows. It is one knot of references."""
-        had_run, self._engine = self._engine is not None, None
+        had_run = bool(self._engines)
+        self._engines.clear()
         self._age = refs.forget()
         self._sources.forget()
         definitions.cache_clear()

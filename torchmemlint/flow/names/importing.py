@@ -56,20 +56,28 @@ class Imports:
         self._large: dict[Path, tuple[Path, ...] | None] = {}
         self._libraries: dict[tuple[Path, ...], tuple[Path, ...]] = {}
         for path, text in files:
-            self.put(path, text)
+            self._put(path, text, self._by)
+        self._members = frozenset(self._of)
 
     @property
     def files(self) -> Collection[Path]:
         """All files."""
         return self._of.keys()
 
+    def is_member(self, path: Path) -> bool:
+        """Is a file one of those that tell how others are used? One of a folder of tests that is checked is none."""
+        return path in self._members
+
     def put(self, path: Path, text: str) -> None:
         """Take a file's text for what it imports."""
+        self._put(path, text, self._by if self.is_member(path) else {})
+
+    def _put(self, path: Path, text: str, by: dict[Path, set[Path]]) -> None:
         path = self._same.setdefault(path, path)
         for known in (self._circles, self._users, self._large, self._libraries):
             known.clear()
         for other in self._of.get(path, ()):
-            self._by[other].discard(path)
+            by.get(other, set()).discard(path)
         self._sizes[path] = len(text)
         found = self._of[path] = set()
         outside: list[str] = []
@@ -80,7 +88,7 @@ class Imports:
             elif place[0] != path:
                 other = self._same.setdefault(place[0], place[0])
                 found.add(other)
-                self._by.setdefault(other, set()).add(path)
+                by.setdefault(other, set()).add(path)
         if self._matters(text, outside):
             self._mattering.add(path)
         else:

@@ -35,10 +35,11 @@ _BOXES = frozenset({"dict", "list", "collections.UserDict", "collections.Ordered
 
 @dataclass(eq=False)
 class Index:
-    """The files of a project."""
+    """The files of a project. `libraries_too`: those of libraries in it, too, which other files do not look into."""
 
     sources: Sources
     contracts: Contracts = field(default_factory=contracts)
+    libraries_too: bool = True
     units: dict[str, Unit] = field(default_factory=dict)  # those that were asked for
     _absolute: dict[tuple[Unit, str], str] = field(default_factory=dict)
     _orders: dict[Class, tuple[Class, ...]] = field(default_factory=dict)
@@ -87,7 +88,7 @@ class Index:
     def module(self, qualified: str) -> Unit | None:
         """Return the file of a module, which is added where it is met for the first time."""
         found = self.units.get(qualified)
-        if found is None:
+        if found is None and (self.libraries_too or not self.sources.is_library(qualified)):
             found = self.sources.find(qualified)
             if found is not None:
                 self.add(found)

@@ -1,0 +1,90 @@
+"""What is found in a file does not depend on which files were checked before it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from torchmemlint.engine.stack import deep
+from torchmemlint.flow.names import importing
+from torchmemlint.flow.project import Project
+
+GATHERING = """\
+import torch
+from pack import other
+
+def gather(model, loader):
+    losses = []
+    for x in loader:
+        losses.append(model(x))
+    return losses
+"""
+TRAINING = """\
+import torch
+from pack.gathering import gather
+
+model = torch.nn.Linear(3, 3)
+for epoch in range(9):
+    print(len(gather(model, torch.ones(9, 3))))
+"""
+KEEPING = """\
+import torch
+import pack.gathering
+
+model = torch.nn.Linear(3, 3)
+kept = []
+for _ in range(9):
+    kept.append(model(torch.ones(3)))
+"""
+FILES = {
+    "pack/__init__.py": "",
+    "pack/gathering.py": GATHERING,
+    "pack/other.py": "import torch\nfrom pack import gathering\n",
+    "training.py": TRAINING,
+    "testing/helper.py": TRAINING,
+}
+Told = dict[str, list[tuple[str, int, str]]]
+
+
+def told(root: Path, order: Sequence[str]) -> Told:
+    """What is found in files that are checked in this order."""
+    project, found = Project(root), Told()
+    for name in order:
+        path = root / name
+        cases = deep(lambda path=path: project.cases(path, path.read_text(encoding="utf-8"), None))  # type: ignore[misc]
+        found[name] = sorted((case.place.path.name, case.line, case.code) for case in cases)
+    return found
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text("", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("large", [1_000_000, 100], ids=["files", "a library"])
+def test_any_order(root: Path, large: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "_LARGE", large)
+    names = ["pack/gathering.py", "training.py", "testing/helper.py"]
+    first, *others = [told(root, order) for order in itertools.permutations(names)]
+    assert all(other == first for other in others)
+    assert first["pack/gathering.py"] == ([] if large == 100 else [("gathering.py", 7, "TML102")])
+
+
+def test_what_lies_in_a_folder_of_tests_is_checked_whoever_has_read_it(root: Path) -> None:
+    """It says nothing of the files that it imports."""
+    (root / "training.py").unlink()
+    (root / "testing" / "helper.py").write_text(KEEPING, encoding="utf-8")
+    for is_read in (False, True):
+        project = Project(root)
+        if is_read:
+            project.files.readable(root / "testing" / "helper.py")
+        cases = project.cases(root / "testing" / "helper.py", project.text(root / "testing" / "helper.py") or "", None)
+        assert [(case.line, case.code) for case in cases] == [(7, "TML102")]
+        assert root / "testing" / "helper.py" not in project.runs.users(root / "pack" / "gathering.py")
