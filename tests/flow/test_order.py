@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ for _ in range(9):
 FILES = {
     "pack/__init__.py": "",
     "pack/gathering.py": GATHERING,
-    "pack/other.py": "import torch\nfrom pack import gathering\n",
+    "pack/other.py": "import torch\nfrom pack import gathering\nfrom testing import helper\n",
     "training.py": TRAINING,
     "testing/helper.py": TRAINING,
 }
@@ -54,7 +55,7 @@ def told(root: Path, order: Sequence[str]) -> Told:
     project, found = Project(root), Told()
     for name in order:
         path = root / name
-        cases = deep(lambda path=path: project.cases(path, path.read_text(encoding="utf-8"), None))  # type: ignore[misc]
+        cases = deep(partial(project.cases, path, path.read_text(encoding="utf-8"), None))
         found[name] = sorted((case.place.path.name, case.line, case.code) for case in cases)
     return found
 

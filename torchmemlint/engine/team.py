@@ -1,4 +1,4 @@
-"""Work in forked processes, some of which rests on what other work gives."""
+"""Work in forked processes, each piece after those whose results it needs."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ R = TypeVar("R")
 def spread(
     needs: Mapping[K, Sequence[K]], work: Callable[[K, list[S]], R], handed: Callable[[R], S], processes: int
 ) -> Generator[tuple[K, R], None, None]:
-    """Do pieces of work, each after those that it needs, and yield what they give as it comes.
+    """Do pieces of work, each after those that it needs, and yield their results as they come.
 
-    `handed` is what a piece is told of one that it needs. A piece that raises, or ends its process, is left out with
-    all that need it. Who does what, and in which order, does not depend on how long it takes: what a process remembers
-    of one piece serves the next, and that should be the same in every run. Needs a system that can fork.
+    `handed` reduces a result to what the pieces that need it receive. A piece that raises, or ends its process, is left
+    out with all that need it. Which process does what, and in which order, does not depend on how long it takes: what a
+    process remembers of one piece serves the next, and that should be the same in every run.
+
+    Needs a system that can fork.
     """
     team = [_Member(work, needs, lane) for lane in lanes(needs, processes) if lane]
     ended: dict[K, list[S]] = {}

@@ -111,9 +111,11 @@ class Files:
         """Let a file be run with this text from now on."""
         known = self._read.get(path)
         self._read[path] = text
-        is_new = not is_test(path.name, text) and not all(cases.holds(path) for cases in self._cases.values())
-        if is_new or (known is not None and known != text):
+        if known is not None and known != text:
             self._note(path, text)
+        elif not is_test(path.name, text):
+            for cases in self._cases.values():
+                cases.checks(path, text)
 
     def _note(self, path: Path, text: str) -> None:
         for known in list(self._cases):

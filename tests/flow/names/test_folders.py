@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchmemlint.flow.ir.lower import lower
+from torchmemlint.flow.ir.ops import Unit
 from torchmemlint.flow.names.elsewhere import Elsewhere
 from torchmemlint.flow.names.finder import InMemory
 from torchmemlint.flow.names.folders import added
@@ -104,10 +105,10 @@ def test_a_path_that_is_made_of_itself_takes_no_time() -> None:
 def leads(files: dict[str, str], dotted: str, by: str) -> str | None:
     texts = {ROOT / name: text for name, text in files.items()}
 
-    def unit(path: Path) -> object:
+    def unit(path: Path) -> Unit:
         return lower(texts[path], path.stem)
 
-    elsewhere = Elsewhere(InMemory(ROOT, texts), texts.keys, texts.get, unit, {"torch"})  # type: ignore[arg-type]
+    elsewhere = Elsewhere(InMemory(ROOT, texts), texts.keys, texts.get, unit, {"torch"})
     place, _ = elsewhere.place(dotted, ROOT / by)
     return place[0].relative_to(ROOT).as_posix() if place is not None else None
 

@@ -155,9 +155,10 @@ class Cases:
         """The files that import a file, directly or not."""
         return {*self._imports.circle(path), *self._imports.users(path)} - {path}
 
-    def holds(self, path: Path) -> bool:
-        """Is it known what a file imports?"""
-        return path in self._imports.files
+    def checks(self, path: Path, text: str) -> None:
+        """Note that a file with this text is to be checked: it need not be one of the project's."""
+        if not self._imports.holds(path):
+            self._imports.put(path, text)
 
     def changed(self, path: Path, text: str) -> None:
         """Note that a file has a new text: what rests on the old one is run again when it is asked for."""
@@ -170,7 +171,7 @@ class Cases:
         for method in named:
             del self._calling[method]
         stale = {path}
-        if self._imports.is_member(path):
+        if path in self._imports.files:
             stale |= self._imports.used(path)  # what it calls of them by now
         for group, known in self._outcomes.items():
             if path in group:

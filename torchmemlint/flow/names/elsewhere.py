@@ -68,7 +68,7 @@ class Elsewhere:
         if before is None or not any([self._adds.is_other(path), self._changing and self._imports.is_other(path)]):
             return False
         self._programs = None
-        return self._around() != before
+        return not self._around().is_like(before)
 
     def deciding(self, path: Path) -> set[Path]:
         """The files that decide whether any leads to this: those that may mean it, and those that change `sys.path`."""
@@ -110,7 +110,7 @@ class Elsewhere:
 
 
 class _Told(Generic[T]):
-    """What is told from a file's text, kept as long as it has that."""
+    """What follows from a file's text, kept as long as it has that."""
 
     def __init__(self, text: Texts, tell: Callable[[Path, str], T], nothing: T) -> None:
         self._text, self._tell, self._nothing = text, tell, nothing

@@ -47,6 +47,7 @@ class Imports:
         self._same: dict[Path, Path] = {}  # one object for each path: two are compared slowly
         self._of: dict[Path, set[Path]] = {}
         self._by: dict[Path, set[Path]] = {}
+        self._aside: dict[Path, set[Path]] = {}  # what files import that are none of those, but checked
         self._locate = locate
         self._matters = matters
         self._sizes: dict[Path, int] = {}
@@ -56,43 +57,52 @@ class Imports:
         self._large: dict[Path, tuple[Path, ...] | None] = {}
         self._libraries: dict[tuple[Path, ...], tuple[Path, ...]] = {}
         for path, text in files:
-            self._put(path, text, self._by)
-        self._members = frozenset(self._of)
+            path = self._same.setdefault(path, path)
+            self._connect(path, self._imported(path, text))
 
     @property
     def files(self) -> Collection[Path]:
-        """All files."""
+        """All files that show how others are used."""
         return self._of.keys()
 
-    def is_member(self, path: Path) -> bool:
-        """Is a file one of those that tell how others are used? One of a folder of tests that is checked is none."""
-        return path in self._members
+    def holds(self, path: Path) -> bool:
+        """Is it known what a file imports?"""
+        return path in self._of or path in self._aside
 
     def put(self, path: Path, text: str) -> None:
-        """Take a file's text for what it imports."""
-        self._put(path, text, self._by if self.is_member(path) else {})
-
-    def _put(self, path: Path, text: str, by: dict[Path, set[Path]]) -> None:
+        """Take a file's text for what it imports. What is none of the files says nothing of those that it imports."""
         path = self._same.setdefault(path, path)
+        found = self._imported(path, text)
+        if path not in self._of:
+            self._aside[path] = found
+            return
         for known in (self._circles, self._users, self._large, self._libraries):
             known.clear()
-        for other in self._of.get(path, ()):
-            by.get(other, set()).discard(path)
+        for other in self._of[path]:
+            self._by[other].discard(path)
+        self._connect(path, found)
+
+    def _connect(self, path: Path, found: set[Path]) -> None:
+        self._of[path] = found
+        for other in found:
+            self._by.setdefault(other, set()).add(path)
+
+    def _imported(self, path: Path, text: str) -> set[Path]:
+        """The files that a file with this text imports. It is noted whether its importers are worth running."""
         self._sizes[path] = len(text)
-        found = self._of[path] = set()
+        found = set[Path]()
         outside: list[str] = []
         for dotted in imported(text):
             place, _ = self._locate(dotted, path)
             if place is None:
                 outside.append(dotted)
             elif place[0] != path:
-                other = self._same.setdefault(place[0], place[0])
-                found.add(other)
-                by.setdefault(other, set()).add(path)
+                found.add(self._same.setdefault(place[0], place[0]))
         if self._matters(text, outside):
             self._mattering.add(path)
         else:
             self._mattering.discard(path)
+        return found
 
     def group(self, path: Path) -> tuple[Path, ...]:
         """The files that are run together: a file with its circle, but in a library each by itself."""
@@ -101,14 +111,14 @@ class Imports:
     def circle(self, path: Path) -> tuple[Path, ...]:
         """A file with those that it imports and that import it, too, directly or not; in order."""
         if path not in self._circles:
-            forth, back = self._reached(path, self._of), self._reached(path, self._by)
-            members = tuple(sorted({path, *(forth & back)}))
+            back = self._reached(self._by.get(path, ()), self._by) if path in self._of else set()
+            members = tuple(sorted({path, *(self.used(path) & back)}))
             self._circles.update(dict.fromkeys(members, members))
         return self._circles[path]
 
     def matter(self, group: tuple[Path, ...]) -> bool:
         """Is a group of files worth running, for what they or those that they import say?"""
-        imported = self._of[group[0]] if self.is_library(group[0]) else self._reached(group[0], self._of)
+        imported = self._direct(group[0]) if self.is_library(group[0]) else self.used(group[0])
         return not self._mattering.isdisjoint({*group, *imported})
 
     def is_library(self, path: Path) -> bool:
@@ -134,11 +144,14 @@ class Imports:
 
     def used(self, path: Path) -> set[Path]:
         """The files that a file imports, directly or not."""
-        return self._reached(path, self._of)
+        return self._reached(self._direct(path), self._of)
+
+    def _direct(self, path: Path) -> set[Path]:
+        return self._of[path] if path in self._of else self._aside.get(path, set())
 
     def is_alone(self, path: Path) -> bool:
         """Does a file import none of the others but a library's, and none of them it?"""
-        return not self._by.get(path) and all(map(self.is_library, self._of.get(path, ())))
+        return not self._by.get(path) and all(map(self.is_library, self._direct(path)))
 
     def users(self, path: Path) -> tuple[Path, ...]:
         """The files that import a file, directly or not, other than its circle: the nearest first."""
@@ -153,9 +166,9 @@ class Imports:
         return self._users[path]
 
     @staticmethod
-    def _reached(path: Path, edges: dict[Path, set[Path]]) -> set[Path]:
-        found: set[Path] = set()
-        todo = [path]
+    def _reached(first: Iterable[Path], edges: dict[Path, set[Path]]) -> set[Path]:
+        found = set(first)
+        todo = list(found)
         while todo:
             following = edges.get(todo.pop(), set()) - found
             found |= following

@@ -64,10 +64,9 @@ class Programs:
             todo += new
         return found
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Programs) and (self._own, self._others) == (other._own, other._others)
-
-    __hash__ = None  # type: ignore[assignment]
+    def is_like(self, other: Programs) -> bool:
+        """Do both look for all names in the same folders?"""
+        return (self._own, self._others) == (other._own, other._others)
 
     def _connect(self, path: Path, other: Path) -> None:
         self._of.setdefault(path, {})[other] = None
