@@ -47,6 +47,37 @@ FILES = {
     "training.py": TRAINING,
     "testing/helper.py": TRAINING,
 }
+OPERATORS = """\
+import torch
+
+class Scaled:
+    def __mul__(self, other):
+        return other
+"""
+EPISODE = """\
+import torch
+from torch import nn
+
+class Agent:
+    def __init__(self):
+        self.policy = nn.Linear(4, 2)
+        self.optimizer = torch.optim.Adam(self.policy.parameters())
+
+    def episode(self, env, horizon):
+        state = env.reset()
+        log_probs, rewards = [], []
+        for _ in range(horizon):
+            distribution = torch.distributions.Categorical(logits=self.policy(state))
+            action = distribution.sample()
+            state, reward, *_ = env.step(action.item())
+            log_probs.append(distribution.log_prob(action))
+            rewards.append(reward)
+        loss = 0
+        for log_prob, reward in zip(log_probs, rewards):
+            loss = loss - log_prob * reward
+        loss.backward()
+        self.optimizer.step()
+"""
 Told = dict[str, list[tuple[str, int, str]]]
 
 
@@ -89,3 +120,11 @@ def test_what_lies_in_a_folder_of_tests_is_checked_whoever_has_read_it(root: Pat
         cases = project.cases(root / "testing" / "helper.py", project.text(root / "testing" / "helper.py") or "", None)
         assert [(case.line, case.code) for case in cases] == [(7, "TML102")]
         assert root / "testing" / "helper.py" not in project.runs.users(root / "pack" / "gathering.py")
+
+
+def test_the_classes_of_files_that_have_nothing_to_do_with_one(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("", encoding="utf-8")
+    (tmp_path / "operators.py").write_text(OPERATORS, encoding="utf-8")
+    (tmp_path / "episode.py").write_text(EPISODE, encoding="utf-8")
+    for order in (["episode.py", "operators.py"], ["operators.py", "episode.py"]):
+        assert told(tmp_path, order) == {"episode.py": [], "operators.py": []}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import gc
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
@@ -38,6 +39,14 @@ _MOST_TEXT = 3_000_000  # characters of lowered files: some 100 bytes each, with
 Group = tuple[Path, ...]  # files that import each other
 
 
+class _Kind(enum.Enum):
+    """How a file is run."""
+
+    CONNECTED = "with those that it imports, and that import it"
+    LIBRARY = "by itself; it looks into others of the library"
+    ALONE = "by itself; it imports none of the others but a library's, and none of them it"
+
+
 class Cases:
     """The cases of a project's files.
 
@@ -52,7 +61,7 @@ class Cases:
         self._outcomes: dict[Group, Outcome] = {}
         self._calling: dict[str, tuple[Path, ...]] = {}  # by method: the files that call it, or one of its name
         self._asked: dict[Path, set[str]] = {}  # by file: the methods whose callers were looked for
-        self._engines: dict[bool, Engine] = {}  # for libraries, and for others: what it has run serves all of those
+        self._engines: dict[_Kind, Engine] = {}  # what one has run serves all files of its kind
         self._age = 0  # how often references had been forgotten when it began
 
     def of(self, path: Path, pulse: Callable[[], None] | None = None) -> list[Case]:
@@ -104,7 +113,7 @@ class Cases:
         A file that has to do with no other is left out: it is run where it is asked for.
         """
         found: dict[Group, list[Group]] = {}
-        todo = [group for path in paths if not self._is_by_itself(path) for group in self._groups(path)]
+        todo = [group for path in paths if self._kind(path) is _Kind.CONNECTED for group in self._groups(path)]
         while todo:
             group = todo.pop()
             if group not in found and self._imports.matter(group):
@@ -112,8 +121,10 @@ class Cases:
                 todo += found[group]
         return {group: [other for other in found[group] if other in found] for group in sorted(found)}
 
-    def _is_by_itself(self, path: Path) -> bool:
-        return self._imports.is_alone(path) or self._imports.is_library(path)
+    def _kind(self, path: Path) -> _Kind:
+        if self._imports.is_library(path):
+            return _Kind.LIBRARY
+        return _Kind.ALONE if self._imports.is_alone(path) else _Kind.CONNECTED
 
     def run(self, group: Group, users: list[Outcome]) -> Outcome:
         """Run some files; `users` are what those show that use them. Raises what ended the run."""
@@ -325,10 +336,10 @@ class Cases:
         """Return the engine of a file; a new one if they have grown too large, or if the references are gone."""
         if not self._engines or self._age != refs.forgotten() or self._is_large():
             self._forget()
-        is_library = self._imports.is_library(path)
-        if is_library not in self._engines:
-            self._engines[is_library] = Engine(Index(self._sources, self._known, is_library))
-        engine = self._engines[is_library]
+        kind = self._kind(path)
+        if kind not in self._engines or kind is _Kind.ALONE:  # which classes others have says nothing of that
+            self._engines[kind] = Engine(Index(self._sources, self._known, kind is _Kind.LIBRARY))
+        engine = self._engines[kind]
         engine.pulse = pulse
         return engine
 
