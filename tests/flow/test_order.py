@@ -78,6 +78,29 @@ class Agent:
         loss.backward()
         self.optimizer.step()
 """
+CYCLE = """\
+import torch
+
+def note(history, loss):
+    history.append(loss)
+    if len(history) % 2:
+        note_twice(history, loss)
+
+def note_twice(history, loss):
+    note(history, loss)
+
+model = torch.nn.Linear(3, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+note([], torch.ones(1))
+history = []
+for x in [torch.ones(3) for _ in range(99)]:
+    loss = model(x).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    note_twice(history, loss)
+print(len(history))
+"""
 Told = dict[str, list[tuple[str, int, str]]]
 
 
@@ -128,3 +151,11 @@ def test_the_classes_of_files_that_have_nothing_to_do_with_one(tmp_path: Path) -
     (tmp_path / "episode.py").write_text(EPISODE, encoding="utf-8")
     for order in (["episode.py", "operators.py"], ["operators.py", "episode.py"]):
         assert told(tmp_path, order) == {"episode.py": [], "operators.py": []}
+
+
+def test_which_of_two_functions_is_called_first_that_call_each_other(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("", encoding="utf-8")
+    (tmp_path / "one.py").write_text(CYCLE, encoding="utf-8")
+    (tmp_path / "other.py").write_text(CYCLE.replace("note([], torch", "print(torch"), encoding="utf-8")
+    found = told(tmp_path, ["one.py", "other.py"])
+    assert found == {name: [(name, 4, "TML102")] for name in found}

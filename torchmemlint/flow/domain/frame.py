@@ -204,8 +204,8 @@ class Machine(Protocol):
     def leave(self, function: Function, mode: Mode | ModeOf) -> None:
         """Note that a function was called in a mode, but not followed."""
 
-    def is_recursive(self, function: Function) -> bool:
-        """Has it been seen to call itself, directly or not?"""
+    def is_to_repeat(self, frame: Frame, function: Function) -> bool:
+        """Does a call begin a circle of functions that call each other, and is nothing yet that repeats it?"""
 
     def is_unfinished(self, function: Function) -> bool:
         """Is a summary of it being made? That is made once more, then."""

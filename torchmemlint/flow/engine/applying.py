@@ -51,7 +51,7 @@ def apply(
     try:
         if summary.escapes and not yields and machine.active.count(function) == 1:
             return inline(frame, state, function, bound, point)
-        if not yields and (machine.active.count(function) > 1 or machine.is_recursive(function)):
+        if not yields and machine.is_to_repeat(frame, function):
             return _repeated(frame, state, summary, bound, point)
         return Substitution(frame, state, bound, point).apply(summary, yields)
     finally:
@@ -59,7 +59,7 @@ def apply(
 
 
 def _repeated(frame: Frame, state: State, summary: Summary, bound: Binding, point: Point) -> Value:
-    """Apply the summary of a function that calls itself: again and again."""
+    """Apply the summary of a function that calls itself, directly or not: again and again."""
     results: list[Value] = []
 
     def body(inside: State) -> None:

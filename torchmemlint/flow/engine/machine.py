@@ -23,8 +23,9 @@ from torchmemlint.flow.domain.values import (
     of,
     symbol,
 )
-from torchmemlint.flow.engine import access, calls, conditions, control, following, loops
+from torchmemlint.flow.engine import access, calls, control, following, loops
 from torchmemlint.flow.engine.places import MODULE_NAME
+from torchmemlint.flow.engine.store import Store
 from torchmemlint.flow.engine.summaries import summarised
 from torchmemlint.flow.engine.unknown import unknown
 from torchmemlint.flow.ir.blocks import operations
@@ -32,13 +33,10 @@ from torchmemlint.flow.ir.ops import Class, Constant, Function, Parameter, Passi
 from torchmemlint.flow.models import guards, settings
 from torchmemlint.flow.names.index import Index, reference
 
-_SPECIALISATIONS = 8  # of one function
 BUDGET = 3_300  # work for one entry or summary
 _LEAST = 300  # for one entry, where little is left for its files
 _LARGE = 500  # objects
 _MAIN = "__main__"  # the name of a module that Python runs as a script
-
-Known = tuple[tuple[str, object], ...]  # parameters whose constants are known
 
 
 @dataclass(eq=False)
@@ -50,16 +48,16 @@ class Engine:
     active: list[Function] = field(default_factory=list)
     called: dict[Function, Mode] = field(default_factory=dict)  # by another function of the project, in which mode
     left: dict[Function, Mode] = field(default_factory=dict)  # by a run that was cut, and in which mode
-    _summaries: dict[tuple[Function, Known], Summary | None] = field(default_factory=dict)
-    _known: dict[Function, list[Known]] = field(default_factory=dict)
-    _recursive: set[tuple[Function, Known]] = field(default_factory=set)
-    _unfinished: dict[Function, list[Known]] = field(default_factory=dict)
     _modules: dict[Unit, tuple[Frame, State]] = field(default_factory=dict)
     _programs: dict[Unit, tuple[Frame, State]] = field(default_factory=dict)
     _imported: dict[Unit, list[Unit]] = field(default_factory=dict)
     _ready: set[Unit] = field(default_factory=set)  # modules whose bodies have been run to their ends
     _spent: int = 0  # of one entry's share
     _left: int = 0  # for the files that are run
+    _summaries: Store = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._summaries = Store(self._summarised)
 
     # What its parts ask of each other.
 
@@ -133,7 +131,7 @@ class Engine:
     def begin(self, called: Mapping[Function, Mode], left: Mapping[Function, Mode], work: int) -> None:
         """Begin with other files: what is known of them so far is that these functions are called."""
         self.called, self.left, self._left = dict(called), dict(left), work
-        self._known = {}
+        self._summaries.begin()
 
     def imported(self, units: Iterable[Unit]) -> set[Unit]:
         """Return some files and all that they import, directly or not."""
@@ -250,22 +248,15 @@ class Engine:
 
     def summary(self, function: Function, bound: dict[Ref, Value], state: State) -> Summary | None:
         """Return the summary of a function for what its parameters are given; None while it is being made."""
-        key = (function, self._specialised(function, bound))
-        if key in self._summaries:
-            if self._summaries[key] is None:
-                self._recursive.add(key)
-            return self._summaries[key]
-        self._summaries[key] = None
-        self._unfinished.setdefault(function, []).append(key[1])
-        try:
-            self._summaries[key] = self._summarised(function, dict(key[1]))
-        finally:
-            self._unfinished[function].pop()
-            if self._summaries[key] is None:
-                del self._summaries[key]
-        if key in self._recursive:  # once more, with what the first round found in place of nothing
-            self._summaries[key] = self._summarised(function, dict(key[1]))
-        return self._summaries[key]
+        return self._summaries.of(function, bound, self.active)
+
+    def is_unfinished(self, function: Function) -> bool:
+        """Is a summary of it being made? That is made once more, then."""
+        return self._summaries.is_unfinished(function, self.active)
+
+    def is_to_repeat(self, frame: Frame, function: Function) -> bool:
+        """Does a call begin a circle? Calls within one that is being repeated, or will be, are a part of it."""
+        return self._summaries.is_to_repeat(function, self.active, frame.loops)
 
     def _summarised(self, function: Function, constants: dict[str, object]) -> Summary:
         """Run a function for its summary: the work is its own, not that of the entry that asks for it first."""
@@ -283,27 +274,6 @@ class Engine:
         finally:
             self._spent, self._left = spent, left
 
-    def _specialised(self, function: Function, bound: dict[Ref, Value]) -> Known:
-        """Return the constants that tests of a function depend on, as far as they are known."""
-        if not function.tested:
-            return ()
-        known: list[tuple[str, object]] = []
-        for name in sorted(function.tested):
-            value = bound.get(Input.of(function, name))
-            if value is None:
-                continue
-            if value.known and isinstance(value.constant, bool | str | type(None)):
-                known.append((name, value.constant))
-            elif conditions.is_something(value):
-                known.append((name, SOME))
-        result = tuple(known)
-        seen = self._known.setdefault(function, [])
-        if result not in seen:
-            if len(seen) >= _SPECIALISATIONS:
-                return ()
-            seen.append(result)
-        return result
-
     def leave(self, function: Function, mode: Mode | ModeOf) -> None:
         """Note that a function was called in a mode, but not followed."""
         following.note(self.left, [(function, mode)])
@@ -312,16 +282,6 @@ class Engine:
         """Note what a run from outside has called: what it shows is doubted if it was not run to its end."""
         calls = following.within(frame.followed.items())
         following.note(self.left if frame.cut else self.called, calls)
-
-    def is_recursive(self, function: Function) -> bool:
-        """Has it been seen to call itself, directly or not?"""
-        return any(f is function for f, _ in self._recursive)
-
-    def is_unfinished(self, function: Function) -> bool:
-        """Is a summary of it being made? That is made once more, then."""
-        found = self._unfinished.get(function, [])
-        self._recursive.update((function, known) for known in found)
-        return bool(found)
 
     def run(self, function: Function, constants: dict[str, object]) -> tuple[Frame, State]:
         """Run a function with symbols for its inputs, but for those whose constants are known."""
@@ -347,7 +307,8 @@ class Engine:
             state.join(other)
 
     def _run(self, frame: Frame, state: State) -> None:
-        active, self.active = self.active, [*self.active, frame.function]
+        calling = [] if frame.function.parent is None else self.active  # who imports a module does not call it
+        active, self.active = self.active, [*calling, frame.function]
         try:
             self.run_body(frame, state)
         finally:
