@@ -19,6 +19,7 @@ from torchmemlint.engine import checking
 from torchmemlint.engine.cache import results, snapshot, store
 from torchmemlint.engine.one_file import Fixing, Profile, check_file
 from torchmemlint.findings import Finding
+from torchmemlint.flow.fact import judgement
 from torchmemlint.flow.names.needs import Needs
 
 METER = "class Meter:\n    def __init__(self):\n        self.values = []\n\n    def update(self, value):\n"
@@ -246,6 +247,16 @@ def test_doubts_are_kept_and_how_many_findings_are_not_shown(project: Project, m
     assert [finding.doubts for finding in second.findings] == [finding.doubts for finding in first.findings]
     assert {finding.doubts for finding in second.findings} == {(Doubt.GIVEN,)}
     assert first.unsure == second.unsure == len(first.findings)
+
+
+def test_what_was_followed_in_part_is_kept(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judgement, "_LEAST_WORK", 0)
+    monkeypatch.setattr(judgement, "_BYTES_OF_WORK", 1000)
+    project.write("a.py", TOTAL)
+    first, second = project.check(), project.check()
+    assert project.checked == []
+    assert [path.name for path in first.partly] == ["a.py"]
+    assert second.partly == first.partly
 
 
 def _less_certain(finding: Finding) -> Finding:

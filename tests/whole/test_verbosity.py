@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchmemlint.cli.main import main
+from torchmemlint.flow.fact import judgement
 
 Told = Callable[..., list[str]]
 
@@ -54,4 +55,22 @@ def test_files_that_import_one(told: Told, tmp_path: Path) -> None:
     assert told("-v", "tools.py")[1:] == [
         "notice: read 1 other file for context: 1 that import them",
         "notice:   train.py: imports tools.py",
+    ]
+
+
+def test_files_that_were_followed_in_part(
+    told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "train.py").write_text(f"import torch\n{STEP}")
+    assert len(told("-v", "train.py")) == 2
+    monkeypatch.setattr(judgement, "_LEAST_WORK", 0)
+    monkeypatch.setattr(judgement, "_BYTES_OF_WORK", 1000)
+    assert told("-v", "train.py")[1:3] == [
+        "notice: followed only a part of 1 file, as more would have taken too long",
+        "notice:   train.py",
+    ]
+    main(("check", "--isolated", "--no-cache", "train.py"))
+    assert capfd.readouterr().out.splitlines() == [
+        "All checks passed!",
+        "1 file had more code than could be followed: there may be more to find (-v names it).",
     ]

@@ -74,6 +74,7 @@ class FileResult:
     error: str | None = None  # one line, if the linter failed on it
     unwritten: bool = False  # the file could not be written: no fault of the linter's
     details: str | None = None  # the traceback of that failure
+    partly: bool = False  # there was more to follow in it than a file may take
     context: tuple[ContextFile, ...] = ()  # files that this one was the first to need for context
     digest: str | None = None  # of what was read, where the result may be kept
     needs: Needs | None = None  # what it rests on besides the file
@@ -177,7 +178,12 @@ def _checked(source: SourceText | NotebookText, path: Path, profile: Profile, re
         result = FileResult(path, placed, skipped=not relevant, unsure=found.unsure)
     else:
         result = _fix(source, path, profile, found, relevant)
-    return replace(result, context=_context(path, profile)) if relevant else result
+    if not relevant or profile.root is None:
+        return result
+    from torchmemlint.engine import context
+
+    project = context.project(profile.root, profile.contracts)
+    return replace(result, context=tuple(project.context(path)), partly=not project.is_whole(path))
 
 
 def is_to_change(finding: Finding, profile: Profile) -> bool:
@@ -286,12 +292,6 @@ def _unspared(findings: list[Finding], text: str, path: Path, profile: Profile) 
     from torchmemlint.engine.sieve import Spared
 
     return Spared(path, profile.spared).without(findings, text)
-
-
-def _context(path: Path, profile: Profile) -> tuple[ContextFile, ...]:
-    from torchmemlint.engine import context
-
-    return tuple(context.project(profile.root, profile.contracts).context(path)) if profile.root is not None else ()
 
 
 def _needs(path: Path, profile: Profile) -> Needs | None:

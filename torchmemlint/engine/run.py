@@ -70,6 +70,7 @@ class RunReport:
     from_cache: int = 0  # files of which an earlier run's result was taken
     tracebacks: tuple[str, ...] = ()  # of these errors, where there are any
     left_out: tuple[LeftOut, ...] = ()  # what is known and not reported
+    partly: tuple[Path, ...] = ()  # files in which there was more to follow than a file may take
     unsure: int = 0  # further findings, which are less certain than is asked for
     programs: Callable[[Path], list[str]] = lambda path: []  # `sources`, but of notebooks the Python: row for row
     raw_sources: Callable[[Path], list[str]] = lambda path: []  # `sources`, but of notebooks the lines of their JSON

@@ -198,6 +198,10 @@ class Project:
         """Do other files import a file?"""
         return bool(self.runs.users(path))
 
+    def is_whole(self, path: Path) -> bool:
+        """Was all of a file run that could tell something? Not where that is more than a file may take."""
+        return self.runs.is_whole(path)
+
     def needs(self, path: Path) -> Needs:
         """What the analyses of a file have rested on, besides the file."""
         return self._ledger.needs(path)

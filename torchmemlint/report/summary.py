@@ -55,6 +55,9 @@ def _not_shown(report: RunReport) -> Iterator[str]:
         are, them = ("is", "it") if report.unsure == 1 else ("are", "them")
         count = _count(report.unsure, "less certain finding")
         yield f"{count} {are} not shown (--confidence possible shows {them})."
+    if report.partly:
+        files, them = _count(len(report.partly), "file"), "it" if len(report.partly) == 1 else "them"
+        yield f"{files} had more code than could be followed: there may be more to find (-v names {them})."
     for one in report.left_out:
         if one.count:
             yield f"Left out {_count(one.count, 'problem')} {one.where}."

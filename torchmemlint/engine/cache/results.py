@@ -60,13 +60,13 @@ class Results:
                 return None
             findings = load(tuple[Finding, ...], row.result["findings"])
             skipped = load(bool, row.result["skipped"])
-            unsure = load(int, row.result["unsure"])
+            unsure, partly = load(int, row.result["unsure"]), load(bool, row.result["partly"])
         except (TypeError, ValueError, KeyError, AttributeError):  # written by another hand
             return None
         if any(is_to_change(finding, profile) for finding in findings):
             return None
         self._used.append((row.path, circumstances))
-        return FileResult(path, findings, skipped, from_cache=True, unsure=unsure)
+        return FileResult(path, findings, skipped, from_cache=True, unsure=unsure, partly=partly)
 
     def add(self, result: FileResult, profile: Profile) -> None:
         """Take in what this run has found in a file."""
@@ -117,7 +117,7 @@ class Results:
             "everything": now.everything() if asked.phrases else "",
         }
         findings = [dump(replace(finding, measured=None)) for finding in result.findings]
-        kept = {"findings": findings, "skipped": result.skipped, "unsure": result.unsure}
+        kept = {name: getattr(result, name) for name in ("skipped", "unsure", "partly")} | {"findings": findings}
         return Row(path, _circumstances(profile), result.digest, needs, kept)
 
     @contextlib.contextmanager

@@ -195,6 +195,7 @@ def _joined(reports: Sequence[RunReport]) -> RunReport:
         tracebacks=_all(one.tracebacks for one in reports),
         left_out=_all(one.left_out for one in reports),
         unsure=sum(one.unsure for one in reports),
+        partly=_all(one.partly for one in reports),
     )
 
 

@@ -146,6 +146,10 @@ class Cases:
             for group in (group for file in self._callers(method) for group in self._groups(file)):
                 yield self._outcomes.get(group, NOTHING)
 
+    def is_whole(self, path: Path) -> bool:
+        """Was there no more to run in a file than its share of work allows, as far as it was asked for?"""
+        return self._outcomes.get(self._imports.group(path), NOTHING).whole
+
     def runs_without_gradients(self, function: Place, pulse: Callable[[], None] | None = None) -> bool:
         """Is a function called, and wherever it is seen to be, with gradients off?"""
         modes: dict[Place, Mode] = {}
