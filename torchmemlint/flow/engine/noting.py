@@ -54,12 +54,13 @@ class Noting(Renaming):
         if effect.evidence is fx.Evidence.HANDED:
             gradients.hand(self.frame, self.state, [base], self.at(effect))
             return
+        if effect.evidence is fx.Evidence.TAUGHT:  # the callee was given a list of groups, or a result that is one
+            gradients.use_of_all(self.frame, self.state, [base], self.at(effect))
+            return
         computed_here = (type(effect.reference) is Derived or not base.refs) and len(base.graph) == 1
         by_graph = computed_here or effect.evidence is fx.Evidence.DETACHED
         for target in base.graph if by_graph else base.each():
-            if effect.evidence is fx.Evidence.TAUGHT:
-                gradients.use(self.frame, self.state, target, self.at(effect))
-            elif (
+            if (
                 target.symbolic
                 or type(target) in (Derived, Part)
                 or (type(target) is Graph and effect.evidence is fx.Evidence.DETACHED)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from torchmemlint.flow.domain.effects import Evidence, Freeze, Use
 from torchmemlint.flow.domain.frame import Frame
-from torchmemlint.flow.domain.heap import BOXES, State, contained, visible
+from torchmemlint.flow.domain.heap import BOXES, State, contained, reachable, visible
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.refs import Behind, Leaf, Object, Parameters, Point, Ref
 from torchmemlint.flow.domain.values import PLAIN, TRUE, Value, constant
@@ -160,7 +160,10 @@ def use(frame: Frame, state: State, of: Ref, point: Point) -> None:
 
 def use_of_all(frame: Frame, state: State, given: Iterable[Value], point: Point, symbols: bool = True) -> None:
     """Note that the gradients of all modules and parameters among some values are used, or may be."""
-    for r in sorted(contained(state, given), key=lambda r: r.serial):
+    found = contained(state, given)
+    generators = [r for r in found if type(r) is Object and r.kind is Kind.GENERATOR]
+    found |= reachable(state, generators)  # what they give is of what they were given
+    for r in sorted(found, key=lambda r: r.serial):
         if type(r) is Parameters or is_network(frame, r) or (symbols and r.symbolic):
             use(frame, state, r, point)
 
