@@ -21,6 +21,7 @@ class Special(enum.Enum):
     MIXED = "mixed"  # of a list: something was stored under an index that is not known
     NAMED = "named"  # every attribute whose name is not known
     PART = "part"  # a slice of a sequence; of a list that is one: where the whole has been
+    REST = "rest"  # what a call gives beside its first results
     SHORT = "short"  # of a container: it was filled from a few things that are written out
     BOUNDED = "bounded"  # of a container: old elements are pushed out
     FUNCTION = "function"  # of a partial: what it calls

@@ -210,10 +210,21 @@ def slice_of(frame: Frame, state: State, base: Value, point: Point, key: SliceKe
     return part
 
 
+def rest_of(frame: Frame, state: State, base: Value, point: Point, start: int) -> Value:
+    """Return what a call gives beside its first results. If nobody has seen it, it is another result than the first."""
+    if not frame.entry:
+        return _asked(frame, base, Special.REST, True, point)
+    if base.refs and all(type(r) is Result for r in base.refs):
+        return item(frame, state, base, start, point)
+    return containers.part_of(frame, state, base, point, SliceKey(start=start))
+
+
 def item(frame: Frame, state: State, base: Value, key: Key, point: Point) -> Value:
     """Return `base[key]`; the key is a constant, or the element where it is computed."""
     if key is Special.PART:
         return slice_of(frame, state, base, point, SOME_PART)
+    if key is Special.REST:
+        return rest_of(frame, state, base, point, 1)
     if not base.refs:
         beside = type(key) is int and key > 0
         return Value(graph=_parts_of(frame, base.graph, key) if beside else base.graph, open=base.open)

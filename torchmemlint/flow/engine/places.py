@@ -9,7 +9,7 @@ from torchmemlint.flow.domain.heap import ELEMENT, Mode, State, graph_of, reache
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Remark
 from torchmemlint.flow.domain.memory import changed_in_place, computed, erase, write, write_variable
-from torchmemlint.flow.domain.refs import External, Globals, Key, Object, Point, Ref
+from torchmemlint.flow.domain.refs import External, Globals, Key, Object, Point, Ref, Result
 from torchmemlint.flow.domain.values import (
     NONE,
     PLAIN,
@@ -151,6 +151,8 @@ def _get_item(frame: Frame, state: State, op: ops.GetItem) -> None:
 
 def _part_of(frame: Frame, state: State, base: Value, key: SliceKey, point: Point) -> Value:
     """Return a slice; where it may bound what grows, a caller is asked whether that is a list."""
+    if key.start and base.refs and all(type(r) is Result for r in base.refs):
+        return access.rest_of(frame, state, base, point, key.start)
     if key.limited and (frame.loops or key.put):
         return access.slice_of(frame, state, base, point, key)
     return containers.part_of(frame, state, base, point, key)
