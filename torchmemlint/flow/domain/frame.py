@@ -57,6 +57,7 @@ class Written:
     adds: bool = False  # one more element, beside those that are there
     part: bool = False  # a list of some of the elements of another one
     often: bool = False  # under a test that says that it happens once in a few times
+    spent: frozenset[Source] = NO_SOURCES  # by then
 
 
 @dataclass(slots=True, eq=False)

@@ -80,7 +80,9 @@ def write(
         if frame.loops:
             before = NO_SOURCES.union(*(held.graph for held in held_under(state, holder, key)))
             part = is_part(state, value, (holder, key))
-            frame.wrote((holder, key), Written(point, sources, frame.kind(value), strong, before, False, weak, part))
+            kind = frame.kind(value)
+            written = Written(point, sources, kind, strong, before, adds=weak, part=part, spent=state.spent)
+            frame.wrote((holder, key), written)
         kept = with_graph(value, sources) if key is ELEMENT and sources is not value.graph else value
         graphs = frozenset(s for s in sources if type(s) not in (Leaf, Bare))  # those are only themselves
         if graphs and not weak and _is_slot(frame, holder):
@@ -218,7 +220,7 @@ def write_variable(frame: Frame, state: State, name: str, value: Value, point: P
             _replaced(frame, state.variables.get(name), value)
         sources = reached(state, value)
         part = is_part(state, value, (None, name))
-        frame.wrote((None, name), Written(point, sources, frame.kind(value), True, part=part))
+        frame.wrote((None, name), Written(point, sources, frame.kind(value), True, part=part, spent=state.spent))
     state.variables[name] = value
 
 
@@ -349,7 +351,7 @@ def changed_in_place(
                     frame.log(Write(point, holder, Special.GRAPH, added, True))
                 if frame.loops:
                     held = state.heap.get(holder, Special.GRAPH) or NOTHING
-                    written = Written(point, new | base.graph, stored, False, held.graph)
+                    written = Written(point, new | base.graph, stored, False, held.graph, spent=state.spent)
                     frame.wrote((holder, Special.GRAPH), written)
                 state.heap.add(holder, Special.GRAPH, added)
 

@@ -129,6 +129,8 @@ def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: st
             if holder.kind is Kind.DICT:
                 found = containers.item(frame, state, holder, name, containers.through(base), point)
                 return UNKNOWN if found is NOTHING else found
+            if name in tensors.NO_GRAPH_ATTRIBUTES:
+                return UNKNOWN  # no sequence has it: something else is meant
             return containers.marked(elements(state, holder), containers.through(base))
         if own is not None:
             return own

@@ -275,7 +275,7 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
                 if how is How.COLLECTION and phi not in ancestors(note.before):
                     continue  # added to what this iteration has made; what is kept on another path is another object
                 if fresh and how is not None:
-                    spent = fresh & back.spent
+                    spent = fresh & (back.spent | note.spent)
                     flags = reset, is_among(phi, fresh, read), note.stored
                     frame.log(Keep(note.point, place, phi, note.sources, held, fresh, spent, how, loop, *flags))
 
