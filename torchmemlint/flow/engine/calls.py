@@ -156,8 +156,12 @@ def call_method(frame: Frame, state: State, receiver: Value, name: str, argument
         if name in containers.METHODS and not receiver.graph and not receiver.known:
             return containers.on_unknown(site, name)
         return tensors.method(site, receiver, name)
-    result = NOTHING
-    for target in receiver.each():
+    result, targets = NOTHING, list(receiver.each())
+    boxes = [r for r in targets if type(r) is Object and r.kind in BOXES and state.heap.get(r, name) is None]
+    if len(boxes) > 1 and name in containers.VIEWS:
+        result = containers.view(site, Value(frozenset(boxes), containers.through(receiver.graph)), name)
+        targets = [r for r in targets if r not in boxes]
+    for target in targets:
         only = receiver if len(receiver.refs) == 1 else Value(target.alone, receiver.graph, open=receiver.open)
         result = join(result, _method(site, target, only, name))
     return result

@@ -60,10 +60,12 @@ def following(frame: Frame, state: State, holder: Object, point: Point) -> Value
 
 
 def keys_of(frame: Frame, state: State, box: Value) -> Value:
-    """Return one key of a dict: the same for all that is stored under it until the next is taken."""
-    if len(box.refs) != 1:
-        return PLAIN
-    return key_of(frame, state, next(iter(box.each())))
+    """Return one key of a dict: the same for all that is stored under it until the next is taken.
+
+    Where it is not known which dict it is, it is one of each.
+    """
+    keys = [key_of(frame, state, holder) for holder in box.each()]
+    return Value(frozenset().union(*(key.refs for key in keys))) if keys and all(key.refs for key in keys) else PLAIN
 
 
 def key_of(frame: Frame, state: State, holder: Ref) -> Value:

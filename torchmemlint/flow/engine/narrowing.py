@@ -66,15 +66,18 @@ def _narrow_part(frame: Frame, state: State, base: Value, key: Key, kind: str) -
 
 def _narrow_items(frame: Frame, state: State, item: Value, narrower: Value) -> None:
     """Let containers hold what a test says of an item that a loop has in turn, under the key that it has in turn."""
-    for key in frame.keys:
-        if type(key) is Behind and key is each_key(key.base) and _comes_from(item, elements(state, key.base)):
+    keys = [key for key in frame.keys if type(key) is Behind and key is each_key(key.base)]
+    held = {key: elements(state, key.base) for key in keys}
+    chosen = [key for key in keys if _comes_from(item, held[key])]
+    way = item.graph.difference(*(held[key].graph for key in chosen))
+    if containers.through(way) == way:  # it comes from nothing else
+        for key in chosen:
             write(frame, state, of(key.base), key, narrower, Point(frame.function))
 
 
 def _comes_from(item: Value, held: Value) -> bool:
-    """Is it what a container holds, but for the places that it went through on the way?"""
-    way = item.graph - held.graph
-    return item.refs == held.refs and with_graphs(held.graph) <= item.graph and containers.through(way) == way
+    """Is it what a container holds, or may it be?"""
+    return item.refs == held.refs and with_graphs(held.graph) <= item.graph
 
 
 def _narrowed(frame: Frame, value: Value, kind: str) -> Value:

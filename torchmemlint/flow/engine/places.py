@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from torchmemlint.flow.domain import memory
 from torchmemlint.flow.domain.effects import Arguments, Evidence, Note, Use
 from torchmemlint.flow.domain.frame import Frame, Transfer
@@ -9,7 +11,7 @@ from torchmemlint.flow.domain.heap import ELEMENT, Mode, State, graph_of, reache
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Remark
 from torchmemlint.flow.domain.memory import changed_in_place, computed, erase, write, write_variable
-from torchmemlint.flow.domain.refs import External, Globals, Key, Object, Point, Ref, Result
+from torchmemlint.flow.domain.refs import PATH_LIMIT, External, Globals, Key, Object, Point, Ref, Result
 from torchmemlint.flow.domain.values import (
     NONE,
     PLAIN,
@@ -181,7 +183,8 @@ def _set_item(frame: Frame, state: State, op: ops.SetItem) -> None:
             for r in holders:
                 if type(r) is Object and r.kind is Kind.LIST and (key is ELEMENT or isinstance(key, Ref)):
                     state.heap.put(r, Special.MIXED, PLAIN)
-            write(frame, state, base, key, value, point, item=True)
+            for target, own in _targets(frame, base, op.key, key):
+                write(frame, state, target, own, value, point, item=True)
             return
     if state.mode is Mode.OFF:
         return
@@ -190,6 +193,15 @@ def _set_item(frame: Frame, state: State, op: ops.SetItem) -> None:
         changed_in_place(frame, state, base, sources, point)
         if op.place is not None and not base.refs:
             store(frame, state, op.place, Value(graph=graph_of(state, base) | sources, open=base.open), point)
+
+
+def _targets(frame: Frame, base: Value, written: places.Key, key: Key) -> Iterator[tuple[Value, Key]]:
+    """Yield what an item is put into, and under which key: each of several dicts under the key that a loop has of it."""
+    keys = frame.temps[written.temp].refs if isinstance(written, places.ComputedKey) else frozenset()
+    if len(keys) > 1 and keys == {memory.each_key(r) for r in base.refs if r.depth < PATH_LIMIT}:
+        yield from ((of(r), memory.each_key(r)) for r in base.each())
+    else:
+        yield base, key
 
 
 def _index(frame: Frame, key: places.Key) -> Value:

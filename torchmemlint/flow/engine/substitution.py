@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchmemlint.flow.domain import effects as fx
@@ -18,7 +18,7 @@ from torchmemlint.flow.domain.memory import (
     each_key,
     erase,
 )
-from torchmemlint.flow.domain.refs import Behind, External, Graph, Key, Loop, Object, Ref, Result, extended
+from torchmemlint.flow.domain.refs import PATH_LIMIT, Behind, External, Graph, Key, Loop, Object, Ref, Result, extended
 from torchmemlint.flow.domain.values import (
     NOTHING,
     Value,
@@ -87,13 +87,15 @@ class Substitution(Noting):
         elif base.refs and isinstance(effect.key, str) and not effect.weak:
             instances.set_attribute(self.frame, self.state, base, effect.key, value, self.at(effect))
         elif base.refs:
-            key = self._key_of(base, effect.key)
-            self.frame.machine.write(self.frame, self.state, base, key, value, self.at(effect), effect.weak)
+            for target, key in self._targets(base, effect.key):
+                self.frame.machine.write(self.frame, self.state, target, key, value, self.at(effect), effect.weak)
 
-    def _key_of(self, base: Value, key: Key) -> Key:
-        """Return a key of a container; what runs over its own keys does so here, too."""
-        is_own = type(key) is Behind and key is each_key(key.base) and self.of(key.base).refs == base.refs
-        return each_key(next(iter(base.refs))) if is_own and len(base.refs) == 1 else self.key(key)
+    def _targets(self, base: Value, key: Key) -> Iterator[tuple[Value, Key]]:
+        """Yield containers, with a key. What runs over the keys of its own container does so here, too."""
+        if type(key) is Behind and key is each_key(key.base) and self.of(key.base).refs == base.refs:
+            yield from ((of(r), each_key(r)) for r in base.each() if r.depth < PATH_LIMIT)
+        else:
+            yield base, self.key(key)
 
     def erase(self, effect: fx.Erase) -> None:
         """Empty what the callee empties."""
