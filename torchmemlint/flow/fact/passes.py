@@ -10,7 +10,7 @@ from functools import cached_property
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import Mode, reachable, reached
-from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import How, Reading
 from torchmemlint.flow.domain.refs import Behind, Leaf, Loop, Object, Point, Ref, Result, Source, first_key, root
 from torchmemlint.flow.engine.machine import Engine
@@ -83,13 +83,19 @@ class Passes:
         run, sources = self.run, set[Source]()
         lasting = run.lasting()
         for slotted in run.effects(fx.Slotted):
-            if slotted.slot.holder in lasting:
+            if slotted.slot.holder in lasting or self._is_part(slotted.slot.holder):
                 sources |= slotted.sources
         if not self.trains:  # it may be done elsewhere, with what containers hold
             for holder in lasting:
                 for value in run.state.heap.edges(holder).values():
                     sources |= value.graph
         return run.provenance.ancestors(sources)
+
+    def _is_part(self, holder: Ref) -> bool:
+        """Is it a part of a network, which finds there what it computes with: weights that another network gives?"""
+        if type(holder) is Behind:
+            return holder.key is Special.ELEMENT and self.evidence.is_network(holder.base)
+        return type(holder) is Object and holder.kind is Kind.MODULE
 
     @cached_property
     def given(self) -> set[Source]:
