@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Arguments, Evidence, Use
 from torchmemlint.flow.domain.frame import CallSite, Frame
-from torchmemlint.flow.domain.heap import BOXES, State
+from torchmemlint.flow.domain.heap import BOXES, State, contained
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.memory import computed, sources_of
@@ -16,6 +16,7 @@ from torchmemlint.flow.domain.refs import (
     External,
     Globals,
     Input,
+    Key,
     Method,
     Object,
     Parameters,
@@ -156,15 +157,26 @@ def call_method(frame: Frame, state: State, receiver: Value, name: str, argument
         if name in containers.METHODS and not receiver.graph and not receiver.known:
             return containers.on_unknown(site, name)
         return tensors.method(site, receiver, name)
-    result, targets = NOTHING, list(receiver.each())
-    boxes = [r for r in targets if type(r) is Object and r.kind in BOXES and state.heap.get(r, name) is None]
-    if len(boxes) > 1 and name in containers.VIEWS:
-        result = containers.view(site, Value(frozenset(boxes), containers.through(receiver.graph)), name)
-        targets = [r for r in targets if r not in boxes]
-    for target in targets:
+    result = NOTHING
+    for target in receiver.each():
         only = receiver if len(receiver.refs) == 1 else Value(target.alone, receiver.graph, open=receiver.open)
-        result = join(result, _method(site, target, only, name))
+        before = _made_at(state, result, site.point)
+        found = _method(site, target, only, name)
+        if before:
+            again = _made_at(state, found, site.point)
+            for made, edges in before.items():
+                for key, value in edges.items() if made in again else ():
+                    state.heap.add(made, key, value)  # one object stands for what the methods of all targets make
+        result = join(result, found)
     return result
+
+
+def _made_at(state: State, value: Value, point: Point) -> dict[Object, dict[Key, Value]]:
+    """Return what holds which of the containers that a value is made of and that a call has made."""
+    if not value.refs:
+        return {}
+    found = (r for r in contained(state, [value]) if type(r) is Object and r.site is point.site)
+    return {r: dict(state.heap.edges(r)) for r in found}
 
 
 def _method(site: CallSite, target: Ref, receiver: Value, name: str) -> Value:

@@ -196,7 +196,7 @@ def _set_item(frame: Frame, state: State, op: ops.SetItem) -> None:
 
 
 def _targets(frame: Frame, base: Value, written: places.Key, key: Key) -> Iterator[tuple[Value, Key]]:
-    """Yield what an item is put into, and under which key: each of several dicts under the key that a loop has of it."""
+    """Yield what an item is put into, and under which key. Each of several dicts has its own where a loop has one."""
     keys = frame.temps[written.temp].refs if isinstance(written, places.ComputedKey) else frozenset()
     if len(keys) > 1 and keys == {memory.each_key(r) for r in base.refs if r.depth < PATH_LIMIT}:
         yield from ((of(r), memory.each_key(r)) for r in base.each())

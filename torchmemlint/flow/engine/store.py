@@ -13,6 +13,7 @@ from torchmemlint.flow.engine.cycles import Cycles
 from torchmemlint.flow.ir.ops import Function
 
 _SPECIALISATIONS = 8  # of one function
+_NO_NUMBER = -1  # where a number is asked for, it says that there is none, or that all are meant
 
 Known = tuple[tuple[str, object], ...]  # parameters whose constants are known
 _Key = tuple[Function, Known]
@@ -120,7 +121,7 @@ class Store:
             value = bound.get(Input.of(function, name))
             if value is None:
                 continue
-            if value.known and isinstance(value.constant, bool | str | type(None)):
+            if value.known and (isinstance(value.constant, bool | str | type(None)) or value.constant == _NO_NUMBER):
                 known.append((name, value.constant))
             elif conditions.is_something(value):
                 known.append((name, SOME))

@@ -89,20 +89,12 @@ def record(site: CallSite, about: object, fields: Mapping[str, Value]) -> Value:
     return box
 
 
-VIEWS = frozenset({"items", "values", "keys"})
-
-
 def lazy(site: CallSite, how: str, parts: Iterable[Value]) -> Value:
     """Return an iterator that does its work when it is consumed."""
     box = Object.of(Kind.LAZY, site.point.site, site.point.context, how)
     for number, part in enumerate(parts):
         site.state.heap.put(box, ("part", number), part)
     return of(box)
-
-
-def view(site: CallSite, boxes: Value, name: str) -> Value:
-    """Return `box.items()`, `box.values()` or `box.keys()`, of whichever box it is."""
-    return lazy(site, name if name in VIEWS else "items", [boxes])
 
 
 def item(frame: Frame, state: State, holder: Object, key: Key, marks: frozenset[Source], point: Point) -> Value:
@@ -203,8 +195,12 @@ def method(site: CallSite, target: Ref, name: str, graph: frozenset[Source]) -> 
             erase(site.frame, site.state, of(target), None, site.point)
         case "remove" | "discard" | "__delitem__":
             erase(site.frame, site.state, of(target), ELEMENT, site.point)
-        case "items" | "most_common" | "values" | "keys":
-            return view(site, box, name)
+        case "items" | "most_common":
+            return lazy(site, "items", [box])
+        case "values":
+            return lazy(site, "values", [box])
+        case "keys":
+            return lazy(site, "keys", [box])
         case "copy":
             kind = target.kind if type(target) is Object else Kind.LIST
             new = made(site, kind, "copy")
