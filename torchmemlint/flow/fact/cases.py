@@ -30,6 +30,7 @@ from torchmemlint.knowledge.contracts import Contracts, contracts
 
 _SAME = {"TML102": "TML106", "TML103": "TML101"}  # at one place the other says it better
 
+_DIFFERENTIATES = "grad"  # the method by which a network's own code does so
 _MOST_REFERENCES = 600_000  # that an engine makes: some 200 bytes each
 _UNCALLED = frozenset({Doubt.UNCALLED, Doubt.UNMADE, Doubt.MENTIONED, Doubt.ROLE})  # of what nothing was seen to call
 _MOST_CALLERS = 12  # files that call a method by its name, and are run to see how
@@ -293,6 +294,11 @@ class Cases:
             asked.update((method, *self._known.off.last_parts))
             return self._calls_quietly(method, group)
 
+        def differentiating() -> list[Unit]:
+            asked.add(_DIFFERENTIATES)
+            units = [self._sources.unit(path) for path in self._callers(_DIFFERENTIATES)]
+            return [unit for unit in units if unit is not None]
+
         def watched() -> None:
             try:
                 if pulse is not None:
@@ -302,7 +308,7 @@ class Cases:
                 raise
 
         try:
-            found = outcome(self._running(group[0], watched), group, users, named, quietly)
+            found = outcome(self._running(group[0], watched), group, users, named, quietly, differentiating)
             return replace(found, asked=frozenset(asked))
         except Exception as error:
             self._engines.clear()

@@ -50,11 +50,12 @@ def outcome(
     users: Collection[Outcome],
     named: Callable[[Set[str]], bool],
     quietly: Callable[[str], bool],
+    deriving: Callable[[], Iterable[Unit]],
 ) -> Outcome:
     """Run some files. `users` are what the files show that import these: what they call is seen there.
 
     `named` says whether functions of those mention some names, `quietly` whether any other file that turns gradients
-    off calls a method of some name.
+    off calls a method of some name. `deriving` gives all files that ask autograd for gradients.
     """
     sources = engine.index.sources
     sources.sought.clear()
@@ -77,7 +78,7 @@ def outcome(
     done = [(run, Evidence(engine, run)) for run in _watched(engine, runs(engine, units, named, quietly))]
     done = shared(engine, done)
     held = [(run, evidence, kept) for run, evidence in _watched(engine, done) for kept in retentions(run, evidence)]
-    passes = [Passes(engine, run, evidence) for run, evidence in _watched(engine, done)]
+    passes = [Passes(engine, run, evidence, deriving) for run, evidence in _watched(engine, done)]
     handing = list(discarded(engine, done))
     training = differentiating(run for run, _ in done)
     again = [(run, evidence, one) for run, evidence in done for one in retained(engine, run, evidence, training)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +19,7 @@ from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.teaching import Teaching
 from torchmemlint.flow.ir.defuse import definitions
-from torchmemlint.flow.ir.ops import CallMethod, Function, Op
+from torchmemlint.flow.ir.ops import CallMethod, Function, Op, Unit
 
 _TRAINING = frozenset({"backward", "step", "grad"})
 
@@ -61,8 +61,12 @@ def _is_unseen(module: Ref) -> bool:
 class Passes:
     """The forward passes of one run."""
 
-    def __init__(self, engine: Engine, run: Run, evidence: Evidence) -> None:
+    def __init__(
+        self, engine: Engine, run: Run, evidence: Evidence, differentiating: Callable[[], Iterable[Unit]]
+    ) -> None:
+        """`differentiating` gives all files that ask autograd for gradients."""
         self.engine, self.run, self.evidence = engine, run, evidence
+        self._differentiating = differentiating
         self.returned = run.provenance.ancestors(run.returned)
         self.trains = bool(run.of(fx.Differentiate))
         self.teaching = Teaching(engine, run, evidence)
@@ -323,10 +327,15 @@ class Passes:
             return frozenset()
         if self._has_derivatives(source):
             return frozenset({Doubt.INSIDE})
-        units = {function.unit for function in self._functions(point)}
-        networks = (cls for unit in units for cls in unit.classes if self.engine.index.is_network(cls))
-        inside = any(map(self.engine.index.differentiates, networks))
+        inside = self._differentiate_inside({function.unit for function in self._functions(point)})
+        if not inside and any(type(root(r)) is Result for r in module):  # it is looked up by a name, or made elsewhere
+            inside = self._differentiate_inside(self._differentiating())
         return frozenset({Doubt.INSIDE}) if inside else frozenset()
+
+    def _differentiate_inside(self, units: Iterable[Unit]) -> bool:
+        """Do networks of some files differentiate when they are run?"""
+        index = self.engine.index
+        return any(index.differentiates(cls) for unit in units for cls in unit.classes if index.is_network(cls))
 
     def _has_derivatives(self, source: Source) -> bool:
         """Is a part of the result read that networks take by differentiating?"""

@@ -29,6 +29,7 @@ _OPERATORS = frozenset(
     for way in ("", "i")
     for name in ("add", "sub", "mul", "truediv", "matmul", "or", "lshift", "rshift", "and")
 )
+_RUNNING = frozenset({"__init__", "forward"})
 _OPERATIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 _BOXES = frozenset({"dict", "list", "collections.UserDict", "collections.OrderedDict", "collections.defaultdict"})
 
@@ -333,12 +334,16 @@ class Index:
 
 
 def _is_differentiating(methods: list[Function], unit: Unit) -> bool:
-    functions = {f.name: f for f in unit.functions if f.cls is None}
+    others: dict[str, list[Function]] = {}
+    for function in unit.functions:  # methods of its parts, too
+        if function.cls is None or function.name not in _RUNNING:
+            others.setdefault(function.name, []).append(function)
     todo = list(methods)
     for function in todo:
         if {"autograd", "grad"} <= function.mentions or "backward" in function.mentions:
             return True
-        todo += [functions[n] for n in function.mentions & functions.keys() if functions[n] not in todo]
+        for name in sorted(function.mentions & others.keys()):
+            todo += [other for other in others[name] if other not in todo]
     return False
 
 
