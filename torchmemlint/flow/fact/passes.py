@@ -259,8 +259,9 @@ class Passes:
                 return None, frozenset()  # it is run for what its hooks keep
             return Reason.EVALUATING, frozenset(doubts)
         doubts = {Doubt.BASE} if self._is_open() else set()
+        doubts |= {Doubt.READER} if not module.isdisjoint(self._leaving) else set()
         if numbers and not (returned or stored):
-            if self._is_uncalled() and self.run.entry.name == "forward":
+            if self._is_uncalled() and (given or self.run.entry.name == "forward"):
                 doubts.add(Doubt.UNCALLED)
             return Reason.READ, frozenset(doubts | ({Doubt.GIVEN} if given else set()))
         if detached:
@@ -308,6 +309,12 @@ class Passes:
         given = ((call.result, reached(state, value)) for call in calls for value in call.arguments.all())
         found: set[Source] = {result for result, sources in given if any(type(s) is Leaf for s in sources)}
         return found | {freeze.reference for freeze in freezes if freeze.flag.constant is not False}
+
+    @cached_property
+    def _leaving(self) -> set[Ref]:
+        """Networks that were not seen, from which what differentiates goes through a tensor that is read off them."""
+        shown = self.evidence.differentiated
+        return {s.base for s in shown if type(s) is Behind and type(s.key) is str and s.base in self.evidence.networks}
 
     @cached_property
     def _taken(self) -> set[Source]:
