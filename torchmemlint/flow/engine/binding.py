@@ -6,8 +6,8 @@ from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State, load, visible
 from torchmemlint.flow.domain.kinds import Kind, Special
-from torchmemlint.flow.domain.refs import Code, Input, Object, Point, Ref
-from torchmemlint.flow.domain.values import NOTHING, UNKNOWN, Value, join, of
+from torchmemlint.flow.domain.refs import Behind, Code, Input, Object, Point, Ref
+from torchmemlint.flow.domain.values import NOTHING, UNKNOWN, Value, join, of, symbol
 from torchmemlint.flow.ir.ops import Parameter, Passing
 from torchmemlint.flow.models import containers
 
@@ -22,6 +22,7 @@ def bind(frame: Frame, state: State, code: Code, receiver: Ref | None, arguments
         positional.insert(0, of(receiver))
     named = dict(arguments.named)
     spread: Value | None = None
+    further = 0  # items of that which parameters have taken
     if arguments.star is not None:
         items = containers.written_out(state, arguments.star)
         if items is not None:
@@ -46,12 +47,22 @@ def bind(frame: Frame, state: State, code: Code, receiver: Ref | None, arguments
         elif parameter.name in named:
             bound[formal] = named.pop(parameter.name)
         elif spread is not None and parameter.passing is Passing.POSITIONAL:
-            bound[formal] = spread
+            bound[formal] = _item(spread, further)
+            further += 1
         elif rest is not None and rest is not NOTHING:
             bound[formal] = rest
         else:
             bound[formal] = frame.machine.default(state, code, parameter)
     return bound
+
+
+def _item(spread: Value, number: int) -> Value:
+    """Return what a parameter is given of `*args`: of a row that only a caller knows, each another item."""
+    if len(spread.refs) == 1:
+        (held,) = spread.refs
+        if type(held) is Behind and held.key is ELEMENT and type(held.base) is Input:
+            return symbol(Behind.of(held.base, number))
+    return spread
 
 
 def _spread_names(state: State, value: Value, named: dict[str, Value]) -> Value:
