@@ -31,7 +31,7 @@ from torchmemlint.flow.fact.placing import placing, spared
 from torchmemlint.flow.fact.retaining import differentiating, retained
 from torchmemlint.flow.fact.retention import retentions
 from torchmemlint.flow.fact.samples import memoised
-from torchmemlint.flow.fact.seen import backwards, forwards
+from torchmemlint.flow.fact.seen import backwards, called_elsewhere, forwards, handed
 from torchmemlint.flow.fact.services import services
 from torchmemlint.flow.fact.storing import Readers, needing
 from torchmemlint.flow.fact.zeroing import zeroings
@@ -79,6 +79,8 @@ def outcome(
     done = shared(engine, done)
     held = [(run, evidence, kept) for run, evidence in _watched(engine, done) for kept in retentions(run, evidence)]
     passes = [Passes(engine, run, evidence, deriving) for run, evidence in _watched(engine, done)]
+    used = {site for one in passes for site in one.differentiated()}
+    used.update(called_elsewhere(passes, handed(run for run, _ in done)))
     handing = list(discarded(engine, done))
     training = differentiating(run for run, _ in done)
     again = [(run, evidence, one) for run, evidence in done for one in retained(engine, run, evidence, training)]
@@ -122,7 +124,7 @@ def outcome(
             *places.zeroed(zeroings(engine, (run for run, _ in done))),
         ),
         tuple(supplying.built(places, loaders.values())),
-        frozenset(places.of(site) for one in passes for site in one.differentiated()),
+        frozenset(map(places.of, used)),
         frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),
         frozenset(places.of(s) for run, evidence in done for p in needing(run, evidence) for s in p.chain()),
         frozenset(places.left(done, Readers(units, {name for user in users for name in user.mentioned}))),

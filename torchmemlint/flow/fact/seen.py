@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Effect
-from torchmemlint.flow.domain.heap import Mode
+from torchmemlint.flow.domain.heap import Mode, contained
 from torchmemlint.flow.domain.kinds import Kind
-from torchmemlint.flow.domain.refs import Object, Ref
+from torchmemlint.flow.domain.refs import Bound, Code, Object, Ref
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.closing import inferring
 from torchmemlint.flow.fact.evidence import CERTAIN
@@ -20,8 +20,31 @@ from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.outcomes import Backward, Forward, Place, seen_once
 from torchmemlint.flow.fact.passes import Passes
 from torchmemlint.flow.fact.places import Places
-from torchmemlint.flow.ir.ops import Op
+from torchmemlint.flow.ir.ops import Function, Op
 from torchmemlint.flow.models.modules import is_bare_class
+
+
+def handed(done: Iterable[Run]) -> set[Function]:
+    """Return the functions that code which is not seen is given, and may call."""
+    found: set[Function] = set()
+    for run in done:
+        given = {use.reference for use in run.effects(fx.Use) if use.evidence is fx.Evidence.HANDED}
+        given |= contained(run.state, (value for call in run.unseen() for value in call.arguments.all()))
+        codes = (r.code if type(r) is Bound else r for r in given)
+        found.update(code.function for code in codes if type(code) is Code)
+    return found
+
+
+def called_elsewhere(done: Iterable[Passes], given: set[Function]) -> Iterator[Op]:
+    """Yield what leads to a pass in functions that a run calls, and that code which is not seen is given to call, too.
+
+    That code may differentiate what they return, whatever the run does with it.
+    """
+    for passes in done if given else ():
+        for one in passes.all:
+            sites = one.point.chain()
+            inner = [n for n, site in enumerate(sites[:-1]) if site.owner.definition in given]
+            yield from sites[: inner[-1] + 1] if inner else ()
 
 
 def forwards(places: Places, done: Iterable[Passes]) -> tuple[Forward, ...]:

@@ -8,7 +8,7 @@ from torchmemlint.flow.domain.effects import Evidence, Freeze, Use
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import BOXES, State, contained, reachable, visible
 from torchmemlint.flow.domain.kinds import Kind, Special
-from torchmemlint.flow.domain.refs import Behind, Leaf, Object, Parameters, Point, Ref
+from torchmemlint.flow.domain.refs import Behind, Bound, Code, Leaf, Object, Parameters, Point, Ref
 from torchmemlint.flow.domain.values import PLAIN, TRUE, Value, constant
 
 TRAINING = "training"  # the attribute of a module that says in which mode it is
@@ -169,7 +169,7 @@ def use_of_all(frame: Frame, state: State, given: Iterable[Value], point: Point,
 
 
 def hand(frame: Frame, state: State, given: Iterable[Value], point: Point) -> None:
-    """Note that a function of a library is given networks or their parameters."""
+    """Note that a function of a library is given networks, their parameters, or functions that it may call."""
     for r in sorted(contained(state, given), key=lambda r: r.serial):
-        if is_network(frame, r) or type(r) is Parameters or (type(r) is Object and r.kind is Kind.OPTIMIZER):
+        if is_network(frame, r) or type(r) in (Parameters, Code, Bound) or (type(r) is Object and r.kind is Kind.OPTIMIZER):
             frame.log(Use(point, r, Evidence.HANDED))
