@@ -160,10 +160,14 @@ class _Report(Told):
 
     def _wasted(self, text: str) -> str:
         match self.case.reason:
+            case Reason.DETACHED if self.case.through:
+                return f"all that is computed from `{text}` is detached, so its graph is wasted"
             case Reason.DETACHED:
                 return f"all outputs of `{text}` are detached, so its graph is wasted"
             case Reason.UNTRAINED:
                 return f"nothing trains the network behind `{text}`, so the gradients that it gets are wasted"
+            case Reason.READ if self.case.through:
+                return f"nothing differentiates what is computed from `{text}`, but it runs with gradients enabled"
             case Reason.READ:
                 return f"only numbers are read from `{text}`, but it runs with gradients enabled"
             case Reason.EVALUATING:

@@ -256,6 +256,7 @@ class Case:
     runs: tuple[Place, ...] = ()  # the forwards of networks that a wasted pass runs
     switched: Place | None = None  # where eval() was called on its network
     little: bool = False  # does its graph take next to nothing of an accelerator's memory?
+    through: bool = False  # is not it read or detached, but only what other networks make of it?
     kept: Place | None = None  # by what its graph lives on from iteration to iteration
     function: Place | None = None  # around a wasted pass
     beside: tuple[Place, ...] = ()  # what may need gradients there: passes that nothing shows to be waste, and others
@@ -376,6 +377,7 @@ class Outcome:
     built: tuple[Built, ...] = ()  # loaders
     used: frozenset[Place] = frozenset()  # calls that led to passes that are differentiated
     open: frozenset[Place] = frozenset()  # calls that led to passes which nothing shows to be waste
+    cut: frozenset[tuple[Place, ...]] = frozenset()  # those of each such pass in a run that was not followed to its end
     needing: frozenset[Place] = frozenset()  # what differentiates, or hands a network to code that may
     leaving: frozenset[Left] = frozenset()  # what code leaves beside its results
     forwards: tuple[Forward, ...] = ()

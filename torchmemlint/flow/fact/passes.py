@@ -49,6 +49,7 @@ class Pass:
     evaluating: bool  # was eval() called on its network last?
     kept: Point | None  # what lets its graph live on from iteration to iteration
     switched: Point | None  # where eval() was called on its network
+    through: bool = False  # is not what it gives read or detached, but only what other networks make of that?
 
 
 def _is_unseen(module: Ref) -> bool:
@@ -102,6 +103,20 @@ class Passes:
         return type(holder) is Object and holder.kind is Kind.MODULE
 
     @cached_property
+    def _near(self) -> set[Source]:
+        """The passes that lead to what is read or detached by no other pass."""
+        parents, read = self.run.provenance.parents, self.evidence.read
+        queue = [s for how in (Reading.DETACHED, Reading.NUMBER, Reading.DISCRETE) for s in read.get(how, ())]
+        seen = set(queue)
+        while queue:
+            source = queue.pop()
+            if not self.evidence.is_pass(source):
+                further = {root(source), *parents.get(source, ())} - seen
+                seen |= further
+                queue += further
+        return seen | {root(s) for s in seen}
+
+    @cached_property
     def given(self) -> set[Source]:
         """What is handed to code that is not seen, but for networks, and what passes graphs on elsewhere."""
         provenance, found = self.run.provenance, set[Source]()
@@ -140,6 +155,10 @@ class Passes:
                 doubts = evidence.graph(effect.result)
                 if doubts is not None:
                     yield self._pass(effect.point, effect.result, refs, event.loops, effect.evaluating, doubts)
+
+    def untold(self) -> Iterator[Pass]:
+        """Yield the passes of which it was not seen what becomes of them."""
+        return (one for one in self.all if one.reason is None and not one.differentiated)
 
     def differentiated(self) -> Iterator[Op]:
         """Yield the operations that led to a differentiated pass, or to a call that may be one."""
@@ -201,7 +220,8 @@ class Passes:
                 doubts |= {Doubt.MENTIONED} if not self.trains and self.run.mentioned() else set()
                 doubts |= self._of_framework() | self._of_kind(point, source, module)
         kept, switched = self.growing.get(source), self.switched(module) if reason is Reason.EVALUATING else None
-        return Pass(point, source, module, loops, differentiated, reason, doubts, evaluating, kept, switched)
+        through = reason in (Reason.DETACHED, Reason.READ) and source not in self._near
+        return Pass(point, source, module, loops, differentiated, reason, doubts, evaluating, kept, switched, through)
 
     def _is_cut_short(self, point: Point) -> bool:
         """Was the run not followed to its end, and do the files that it came through differentiate somewhere?"""

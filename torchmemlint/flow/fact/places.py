@@ -315,6 +315,7 @@ class Places:
                 code_of_pass(one),
                 one.doubts | ({Doubt.UNDIFFERENTIATED} if guarding.is_doubtful(seen.run, one) else set()),
                 reason=one.reason,
+                through=one.through,
                 runs=tuple(self._forwards(engine, one)),
                 unmade=seen.is_unmade(one),
                 repeated=bool(one.loops) or roles.is_given(seen.run.entry),

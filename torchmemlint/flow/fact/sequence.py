@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Loop, Phi, Source, root
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.ir.ops import Op
 
+T = TypeVar("T")
 
 class Sequence:
     """The events of a run in their order."""
@@ -102,3 +103,11 @@ def meeting(stored: list[Op], begun: list[Op]) -> Op:
     while common < min(len(stored) - 1, len(begun)) and stored[-1 - common] is begun[-1 - common]:
         common += 1
     return stored[-1 - common]
+
+
+def shared_with(calls: tuple[T, ...], ways: Iterable[tuple[T, ...]]) -> int:
+    """Return how many of the calls that lead somewhere, innermost first, lead there on another way, too."""
+    shared = 0
+    for way in ways:
+        shared = max(shared, next((n for n, pair in enumerate(zip(calls, way, strict=False)) if pair[0] != pair[1]), 0))
+    return shared

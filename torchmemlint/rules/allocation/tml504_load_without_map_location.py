@@ -69,7 +69,7 @@ class LoadWithoutMapLocation(TellingRule):
     name = "load-without-map-location"
     severity = Severity.WARNING
     fix = Applicability.SAFE
-    why = "every tensor of the file is put back on the device that saved it, beside the copy that the program uses"
+    why = "every tensor of the file takes memory of that device, beside the copy that the program uses"
 
     def tell(self, told: Told) -> Finding:
         """Say that a file's tensors go back to the device that saved them."""
@@ -78,11 +78,11 @@ class LoadWithoutMapLocation(TellingRule):
         safe = loading.copied is not None and loading.alone
         return told.finding(
             self,
-            f"`{_call(told)}` puts {what} back on the device that saved it",
-            [told.link(told.case.place, "no `map_location` says where the tensors go"), *_after(told, loading)],
+            f"`{_call(told)}` without `map_location` loads {what} to the device that it was saved from",
+            [told.link(told.case.place, "`map_location` would say where the tensors go"), *_after(told, loading)],
             severity=Severity.ADVICE if _is_doubtful(told.facts, loading) else None,
             fix=Fix(
-                "Load to the host", Applicability.SAFE if safe else Applicability.UNSAFE, _edits(told, loading.name)
+                'Pass `map_location="cpu"`', Applicability.SAFE if safe else Applicability.UNSAFE, _edits(told, loading.name)
             ),
         )
 

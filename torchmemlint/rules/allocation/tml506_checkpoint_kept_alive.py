@@ -67,12 +67,12 @@ class CheckpointKeptAlive(TellingRule):
         """Say that nobody needs a checkpoint any more."""
         bound = told.about(Bound)
         doubtful = bound.on_host or (bound.as_saved and "torch.save(" not in told.facts.source.text)
-        where = "on the host" if bound.on_host else "on the device"
+        where = "in CPU memory" if bound.on_host else "on the device"
         if bound.as_saved:
-            where = "where it was saved from"
+            where = "on the device that it was saved from"
         return told.finding(
             self,
-            f"`{bound.names[0]}` keeps the checkpoint in memory, {where}, after the last use of it",
+            f"`{bound.names[0]}` keeps the checkpoint {where} after its last use",
             [
                 told.link(bound.copied, "its tensors are copied here"),
                 told.link(bound.last, "it is used here for the last time"),
