@@ -12,6 +12,7 @@ from torchmemlint.flow.ir.ops import Op
 
 T = TypeVar("T")
 
+
 class Sequence:
     """The events of a run in their order."""
 

@@ -171,5 +171,9 @@ def use_of_all(frame: Frame, state: State, given: Iterable[Value], point: Point,
 def hand(frame: Frame, state: State, given: Iterable[Value], point: Point) -> None:
     """Note that a function of a library is given networks, their parameters, or functions that it may call."""
     for r in sorted(contained(state, given), key=lambda r: r.serial):
-        if is_network(frame, r) or type(r) in (Parameters, Code, Bound) or (type(r) is Object and r.kind is Kind.OPTIMIZER):
+        if (
+            is_network(frame, r)
+            or type(r) in (Parameters, Code, Bound)
+            or (type(r) is Object and r.kind is Kind.OPTIMIZER)
+        ):
             frame.log(Use(point, r, Evidence.HANDED))

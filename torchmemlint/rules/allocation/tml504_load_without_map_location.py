@@ -82,7 +82,9 @@ class LoadWithoutMapLocation(TellingRule):
             [told.link(told.case.place, "`map_location` would say where the tensors go"), *_after(told, loading)],
             severity=Severity.ADVICE if _is_doubtful(told.facts, loading) else None,
             fix=Fix(
-                'Pass `map_location="cpu"`', Applicability.SAFE if safe else Applicability.UNSAFE, _edits(told, loading.name)
+                'Pass `map_location="cpu"`',
+                Applicability.SAFE if safe else Applicability.UNSAFE,
+                _edits(told, loading.name),
             ),
         )
 
