@@ -177,9 +177,7 @@ def evaluate(options, loader):
 """
 
 
-@pytest.mark.parametrize(
-    ("network", "expected"), [pytest.param(NETWORK, [], marks=WRONG), (NETWORK.replace("autograd.grad", "add"), [12])]
-)
+@pytest.mark.parametrize(("network", "expected"), [(NETWORK, []), (NETWORK.replace("autograd.grad", "add"), [12])])
 def test_a_class_named_in_a_configuration_may_be_of_the_folder_beside(
     tmp_path: Path, network: str, expected: list[int]
 ) -> None:

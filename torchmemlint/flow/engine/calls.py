@@ -175,8 +175,16 @@ def _made_at(state: State, value: Value, point: Point) -> dict[Object, dict[Key,
     """Return what holds which of the containers that a value is made of and that a call has made."""
     if not value.refs:
         return {}
-    found = (r for r in contained(state, [value]) if type(r) is Object and r.site is point.site)
-    return {r: dict(state.heap.edges(r)) for r in found}
+    found = [r for r in contained(state, [value]) if type(r) is Object and r.site is point.site]
+    found = [r for r in found if r.kind is not Kind.LAZY or not _is_of_boxes(state, r)]
+    return {r: dict(state.heap.edges(r)) for r in sorted(found, key=lambda r: r.serial)}
+
+
+def _is_of_boxes(state: State, view: Object) -> bool:
+    """Is it a view of what holds containers, of which each grows by itself?"""
+    holders = [holder for value in state.heap.edges(view).values() for holder in value.refs]
+    held = [r for holder in holders for value in state.heap.edges(holder).values() for r in value.refs]
+    return any(type(r) is Object and r.kind in BOXES for r in held)
 
 
 def _method(site: CallSite, target: Ref, receiver: Value, name: str) -> Value:
