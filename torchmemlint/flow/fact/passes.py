@@ -356,7 +356,8 @@ class Passes:
             return frozenset({Doubt.INSIDE})
         inside = self._differentiate_inside({function.unit for function in self._functions(point)})
         if not inside and any(type(root(r)) is Result for r in module):  # it is looked up by a name, or made elsewhere
-            inside = self._differentiate_inside(self._differentiating())
+            others = (unit for unit in self._differentiating() if "__name__" not in unit.module.mentions)  # no programs
+            inside = self._differentiate_inside(others)
         return frozenset({Doubt.INSIDE}) if inside else frozenset()
 
     def _differentiate_inside(self, units: Iterable[Unit]) -> bool:

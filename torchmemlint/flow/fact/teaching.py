@@ -14,7 +14,7 @@ from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.families import is_network, origin
 from torchmemlint.flow.fact.logs import Run
-from torchmemlint.flow.ir.ops import Class, Op
+from torchmemlint.flow.ir.ops import Call, CallMethod, Class, Op
 
 
 class Teaching:
@@ -91,7 +91,8 @@ class Teaching:
     def _passes(self) -> Iterator[tuple[Source, Iterable[Ref], Iterable[Source]]]:
         """Yield what (may) begin graphs: the graph, the module and what goes into it."""
         for forward in self._run.effects(fx.Forward):
-            yield forward.graph, forward.module.refs, forward.inputs
+            if not _is_of_nothing(forward.point.site):
+                yield forward.graph, forward.module.refs, forward.inputs
         for call in self._run.unseen():
             module = call.callee if isinstance(call, fx.Invoke) else call.receiver
             yield call.result, module.refs, self._run.provenance.parents.get(call.result, ())
@@ -107,3 +108,8 @@ class Teaching:
             return True
         callees = set().union(*(self._evidence.callees.get(root(s), ()) for s in sources)) if self._held else set()
         return any(origin(r) in self._trained for r in self._run.provenance.ancestors(callees) | sources)
+
+
+def _is_of_nothing(site: object) -> bool:
+    """Is a network called without an argument? It computes of weights, and those may be another one's."""
+    return isinstance(site, Call | CallMethod) and not site.arguments
