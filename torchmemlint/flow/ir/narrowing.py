@@ -55,14 +55,13 @@ def _call(b: Builder, test: ast.Call) -> tuple[Narrowing, ...]:
             kinds = [_KINDS.get(name) for name in classes]
             alone = len(set(kinds)) == 1
             found = tuple([Narrowing(*place, kind, True, alone, True) for kind in dict.fromkeys(kinds) if kind])
-            is_tensor = _TENSORS.issuperset(classes)
-            return (*found, Narrowing(*place, "module", False, True, False)) if is_tensor else found
+            is_parameter = set(classes) == {"Parameter"}
+            return (*found, Narrowing(*place, "module", False, True, False)) if is_parameter else found
         elif function == "hasattr" and isinstance(other, ast.Constant) and other.value in _TENSOR_ATTRIBUTES:
             return (Narrowing(*place, "tensor", True),)
     return ()
 
 
-_TENSORS = frozenset({"Tensor", "Parameter"})
 _KINDS = {"Tensor": "tensor", "Module": "module"}
 _NUMBERS = frozenset("bool complex float int ndarray str Integral Number Real".split())  # and texts: no tensors
 
