@@ -279,6 +279,19 @@ def test_a_folder_around_the_file_has_the_name_of_the_package(tmp_path: Path) ->
     assert codes(tmp_path, "models/codec/runs/a/train.py") == []
 
 
+def test_a_part_of_a_package_has_the_name_of_a_library(tmp_path: Path) -> None:
+    """`agents/torch/` is `agents.torch`: who imports torch in it, or beside it, means torch."""
+    keeps = train("from agents.torch.meters import Meter")
+    write(tmp_path, {"agents/__init__.py": "", "agents/torch/__init__.py": "", "agents/torch/meters.py": KEEPS})
+    write(tmp_path, {"agents/torch/sac/train.py": keeps, "agents/torch/train.py": keeps, "agents/train.py": keeps})
+    for path in ("agents/torch/sac/train.py", "agents/torch/train.py", "agents/train.py"):
+        assert codes(tmp_path, path) == ["TML102"]
+    # A package of another name is a part of that package, too.
+    write(tmp_path, {"agents/nets/meters.py": KEEPS, "agents/nets/__init__.py": ""})
+    write(tmp_path, {"agents/nets/a/train.py": train("from nets.meters import Meter")})
+    assert codes(tmp_path, "agents/nets/a/train.py") == []
+
+
 def test_star_imports_of_many_files(tmp_path: Path) -> None:
     stars = "".join(f"from .m{n} import *\n" for n in range(70))
     write(tmp_path, {f"pkg/m{n}.py": "class Other:\n    pass\n" for n in range(70)})

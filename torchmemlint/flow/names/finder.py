@@ -2,8 +2,11 @@
 
 A name is looked up as Python does: relative imports from the importing file's own package, absolute ones from the
 folders that Python would have on its path: the one above the file's top package, the project's root and its `src/`, the
-file's own folder, and the one above a folder around it that has the name of the package. Packages come before modules,
-and folders without `__init__.py` (namespace packages) last.
+file's own folder, and the one above a folder around it that has the name of the package, unless that is a part of
+another package. Packages come before modules, and folders without `__init__.py` (namespace packages) last.
+
+`torch` is installed, or else the project is torch: where a folder has a `torch.py` or a `torch/` of its own, no file of
+it could run as a script and import torch. So it is not looked up in a file's own folder, nor in those around it.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _PACKAGE = "__init__.py"
+_INSTALLED = "torch"
 Place = tuple[Path, str]  # a file, and what is left of the name for it to define
 
 
@@ -102,8 +106,12 @@ class Finder:
         while self.is_package(top) and top != _above(top):
             top = _above(top)
         root = str(self.root)
-        around = [one for one in self._up_to_root(folder) if one.endswith(path_in("", package))]
-        yield from dict.fromkeys((top, root, path_in(root, "src"), folder, *map(_above, around)))
+        if package == _INSTALLED:
+            yield from dict.fromkeys((top, root, path_in(root, "src")))
+            return
+        around = [_above(one) for one in self._up_to_root(folder) if one.endswith(path_in("", package))]
+        above = (one for one in around if not self.is_package(one))
+        yield from dict.fromkeys((top, root, path_in(root, "src"), folder, *above))
 
     def _up_to_root(self, folder: str) -> Iterator[str]:
         """A folder below the root, and those around it, as far as they are."""
