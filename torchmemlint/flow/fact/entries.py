@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from functools import partial
 
 from torchmemlint.flow.domain.frame import Frame
-from torchmemlint.flow.domain.heap import State
+from torchmemlint.flow.domain.heap import Mode, State
 from torchmemlint.flow.domain.refs import Code, Globals, Point
 from torchmemlint.flow.domain.values import Value, of
 from torchmemlint.flow.engine.machine import Engine
@@ -15,6 +15,7 @@ from torchmemlint.flow.fact.inputs import enter
 from torchmemlint.flow.fact.logs import Run, logged
 from torchmemlint.flow.fact.relevance import Relevance
 from torchmemlint.flow.ir.ops import Class, Function, Unit
+from torchmemlint.knowledge import torch_api
 
 
 def runs(
@@ -62,6 +63,21 @@ def runs(
                 if not late and not lives.is_hook(engine, run.entry):
                     run.mentioned = partial(_is_met, engine, run.entry, named, quietly)
                 yield run
+
+
+def inner(engine: Engine, files: Iterable[Unit]) -> Iterator[Run]:
+    """Yield the runs of networks that detach something in their forward, taken apart: one pass for each part.
+
+    To be run last. Not where all that is seen to call it turns gradients off.
+    """
+    for unit in files:
+        for cls in unit.classes:
+            forward, index = cls.methods.get("forward"), engine.index
+            if forward is None or not index.is_network(cls) or index.differentiates(cls) or engine.is_finished():
+                continue
+            cuts = any(not method.mentions.isdisjoint(torch_api.CUTS) for method in cls.methods.values())
+            if cuts and engine.called.get(forward) is not Mode.OFF and not roles.is_test_case(engine, cls):
+                yield from lives.inner(engine, cls, engine.run_program(unit)[1])
 
 
 def _is_met(

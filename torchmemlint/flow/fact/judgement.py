@@ -16,7 +16,7 @@ from torchmemlint.flow.fact.activating import out_of_place
 from torchmemlint.flow.fact.callers import calling
 from torchmemlint.flow.fact.closing import Guards, closed
 from torchmemlint.flow.fact.discarding import discarded
-from torchmemlint.flow.fact.entries import mentions, runs
+from torchmemlint.flow.fact.entries import inner, mentions, runs
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.feeding import feeding
 from torchmemlint.flow.fact.layers import Builders
@@ -81,12 +81,14 @@ def outcome(
     passes = [Passes(engine, run, evidence, deriving) for run, evidence in _watched(engine, done)]
     used = {site for one in passes for site in one.differentiated()}
     used.update(called_elsewhere(passes, handed(run for run, _ in done)))
+    programs = [unit for unit in units if not _is_test(engine, unit)]
+    within = [Passes(engine, run, Evidence(engine, run), deriving) for run in _watched(engine, inner(engine, programs))]
     handing = list(discarded(engine, done))
     training = differentiating(run for run, _ in done)
     again = [(run, evidence, one) for run, evidence in done for one in retained(engine, run, evidence, training)]
     guards = Guards()
     shut = [one for run, evidence in done for one in closed(run, evidence, guards)]
-    builders, programs = Builders(engine.index), [unit for unit in units if not _is_test(engine, unit)]
+    builders = Builders(engine.index)
     seen = [run for run, _ in done]
     loaders = built(engine, seen)
     fed = list(feeding(engine, builders, seen, loaders))
@@ -97,7 +99,7 @@ def outcome(
     return Outcome(
         tuple(places.kept(engine, held)),
         frozenset(places.wanted(held)),
-        tuple(places.wasted(engine, passes)),
+        tuple(places.wasted(engine, [*passes, *within])),
         (
             *places.retained(again),
             *places.discarded(handing),

@@ -27,22 +27,13 @@ Call = Callable[[Frame, State], Value]
 
 def runs(engine: Engine, cls: Class, methods: list[Function], end: State) -> Iterator[Run]:
     """Yield the runs of a class's methods on one object that is made with unknown arguments."""
-    frame_ref: Ref = Globals.of(cls.unit.name)
     init = engine.index.method(cls, "__init__")
     state = end.copy()
-    first = init or methods[0]
-    start = Frame(first, engine, frame_ref, entry=True)
-    if not first.body:
+    found = _made(engine, cls, init or methods[0], state)
+    if found is None:
         return
-    made = Value()
-    with engine.share(start):
-        arguments = given(engine, state, init, 1) if init is not None else Arguments()
-        made = engine.call(start, state, of(ClassRef.of(cls, frame_ref)), arguments, Point(first.body[0], (cls,)))
-    if not made.refs:
-        return
-    before = logged(start, state, Value())
+    before, receiver = found
     yield before
-    receiver = next(iter(made.refs))
     if init is None:
         _choose(engine, cls, state, receiver)
     outer, within = _templates(engine, cls)
@@ -56,14 +47,43 @@ def runs(engine: Engine, cls: Class, methods: list[Function], end: State) -> Ite
         run = _alone(engine, cls, method, receiver, state)
         was_cut = was_cut or run.cut
         keeps = keeps or holds_graph(run.state, receiver)
-        run.events[:0] = before.events
-        run.repeats[:0] = before.repeats
-        run.cut = run.cut or before.cut
-        for source, parents in before.provenance.parents.items():
-            run.provenance.derive(source, parents)
+        _begin_with(run, before)
         yield run
     if keeps:
         yield _life(engine, cls, entered, receiver, state)
+
+
+def inner(engine: Engine, cls: Class, end: State) -> Iterator[Run]:
+    """Yield the run of a network's forward in which each network that it calls makes a pass of its own."""
+    forward, state = cls.methods["forward"], end.copy()
+    found = _made(engine, cls, engine.index.method(cls, "__init__") or forward, state)
+    if found is not None:
+        before, receiver = found
+        run = _alone(engine, cls, forward, receiver, state, inner=True)
+        _begin_with(run, before)
+        yield run
+
+
+def _made(engine: Engine, cls: Class, first: Function, state: State) -> tuple[Run, Ref] | None:
+    """Make an object of a class, with what is not known: return the run of that, and the object."""
+    home: Ref = Globals.of(cls.unit.name)
+    start = Frame(first, engine, home, entry=True)
+    if not first.body:
+        return None
+    made = Value()
+    with engine.share(start):
+        arguments = given(engine, state, first, 1) if first.name == "__init__" else Arguments()
+        made = engine.call(start, state, of(ClassRef.of(cls, home)), arguments, Point(first.body[0], (cls,)))
+    return (logged(start, state, Value()), next(iter(made.refs))) if made.refs else None
+
+
+def _begin_with(run: Run, before: Run) -> None:
+    """Let a run begin with another one: with the making of its object."""
+    run.events[:0] = before.events
+    run.repeats[:0] = before.repeats
+    run.cut = run.cut or before.cut
+    for source, parents in before.provenance.parents.items():
+        run.provenance.derive(source, parents)
 
 
 def _choose(engine: Engine, cls: Class, state: State, receiver: Ref) -> None:
@@ -105,7 +125,7 @@ def holds_graph(state: State, holder: Ref) -> bool:
     return any(value.graph for r in reachable(state, [holder]) for value in state.heap.edges(r).values())
 
 
-def _alone(engine: Engine, cls: Class, method: Function, receiver: Ref, before: State) -> Run:
+def _alone(engine: Engine, cls: Class, method: Function, receiver: Ref, before: State, inner: bool = False) -> Run:
     frame = Frame(method, engine, Globals.of(method.unit.name), entry=True)
     state = before.copy()
     state.spent = frozenset()
@@ -113,9 +133,9 @@ def _alone(engine: Engine, cls: Class, method: Function, receiver: Ref, before: 
     with engine.share(frame):
         for name in roles.makers_of_optimizers(engine, cls, method):
             engine.call_method(frame, state, of(receiver), name, Arguments(), Point(method))
-        returned = perform(engine, frame, state, cls, method, receiver)
+        returned = perform(engine, frame, state, cls, method, receiver, inner)
     run = logged(frame, state, returned)
-    run.method_of, run.receiver = cls, receiver
+    run.method_of, run.receiver, run.inner = cls, receiver, inner
     return run
 
 
@@ -177,8 +197,10 @@ def again(
     return run
 
 
-def perform(engine: Engine, frame: Frame, state: State, cls: Class, method: Function, receiver: Ref) -> Value:
-    """Call a method from outside."""
+def perform(
+    engine: Engine, frame: Frame, state: State, cls: Class, method: Function, receiver: Ref, inner: bool = False
+) -> Value:
+    """Call a method from outside. The forward of a network is one pass; `inner`: or those of what it calls."""
     static = has_decorator(method, _STATIC)
     saved = state.mode
     state.mode = engine.left.get(method, saved)
@@ -188,7 +210,8 @@ def perform(engine: Engine, frame: Frame, state: State, cls: Class, method: Func
     callee = of(code_of(method)) if static else of(Bound.of(code_of(method), receiver))
     if not static and any(d.applied for d in method.decorators):
         callee = instances.attribute(frame, state, receiver, method.name, point)
-    inside = engine.index.is_network(cls) and method.name == "forward" and not engine.index.differentiates(cls)
+    inside = not inner and engine.index.is_network(cls) and method.name == "forward"
+    inside = inside and not engine.index.differentiates(cls)
     if inside:
         begun = Graph.of(method, ())
         frame.provenance.arise(begun, frame.loops)  # each call is a pass of its own

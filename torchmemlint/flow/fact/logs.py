@@ -42,6 +42,7 @@ class Run:
     receiver: Ref | None = None
     life: frozenset[Loop] | None = None  # in which a function, or any method of an object, is run again and again
     cut: bool = False
+    inner: bool = False  # is it the forward of a network, taken apart?
     over: dict[Loop, Value] = field(default_factory=dict)  # what loops run over
     mentioned: Callable[[], bool] = lambda: False  # does code name the entry that was not seen to call it?
     repeats: list[Event] = field(default_factory=list)  # the loops themselves

@@ -128,8 +128,8 @@ class Passes:
 
     @cached_property
     def all(self) -> list[Pass]:
-        """The forward passes that record a graph."""
-        return list(self._passes())
+        """The forward passes that record a graph; of a network's forward that is taken apart, those that are detached."""
+        return list(self._inner() if self.run.inner else self._passes())
 
     def _passes(self) -> Iterator[Pass]:
         evidence = self.evidence
@@ -159,6 +159,16 @@ class Passes:
     def untold(self) -> Iterator[Pass]:
         """Yield the passes of which it was not seen what becomes of them."""
         return (one for one in self.all if one.reason is None and not one.differentiated)
+
+    def _inner(self) -> Iterator[Pass]:
+        """Yield the passes that are detached beside one, under the same tests, whose graph the forward gives away."""
+        events = {e.effect.graph: e for e in self.run.of(fx.Forward) if isinstance(e.effect, fx.Forward)}
+        given = [event.branches.items() for graph, event in events.items() if graph in self.returned]
+        for one in self._passes():
+            event = events.get(one.source)
+            if event is not None and one.reason is Reason.DETACHED:
+                if any(event.branches.items() <= tests for tests in given):
+                    yield one
 
     def differentiated(self) -> Iterator[Op]:
         """Yield the operations that led to a differentiated pass, or to a call that may be one."""
