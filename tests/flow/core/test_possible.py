@@ -230,3 +230,28 @@ def test_what_only_unseen_code_takes() -> None:
     assert [(code, confidence) for _, code, confidence in _told(text)] == [("TML102", "possible")]
     looked_at = text.replace("solver.add(sides)", "solver.add(sides)\n            print(sides.max().item())")
     assert {confidence for _, _, confidence in _told(looked_at)} == {"likely"}
+
+
+RANKING = """
+    def evaluate(model, loader):
+        model.eval()
+        hits = 0
+        for heads, tails in loader:
+            scores = model.score(heads)
+            {use}
+            hits += int((ranks == 0).sum())
+        return hits
+"""
+
+
+def test_what_functions_of_torch_are_given_is_a_tensor() -> None:
+    """A method of an unseen network may give anything, until its result is given to what takes tensors alone."""
+    for use in (
+        "ranks = (scores > torch.gather(scores, 1, tails)).sum(1)",
+        "ranks = torch.topk(scores, 10)[1]",
+        "ranks = torch.argmax(scores, dim=1)",
+        "ranks = (scores > torch.nn.functional.relu(scores)).sum(1)",
+    ):
+        assert _told(RANKING.format(use=use)) == [(5, "TML201", "likely")], use
+    for use in ("ranks = sorted(scores)[0]", "ranks = torch.tensor(scores)", "ranks = 2 ** torch.pow(scores, tails)"):
+        assert _told(RANKING.format(use=use)) == [], use

@@ -174,6 +174,15 @@ def _detached(frame: Frame, base: Value, sources: frozenset[Source], point: Poin
     return Value(graph=bare(frame, sources, point, True) if sources else NO_SOURCES, open=base.open)
 
 
+def note_tensor(site: CallSite, value: Value) -> None:
+    """Note that a value is a tensor, as nothing else may be given there."""
+    refs, sources = [r for r in value.refs if r.symbolic], graph_of(site.state, value)
+    if len(value.refs) == len(refs) == 1:
+        site.frame.log(Use(site.point, refs[0], Evidence.TENSOR))
+    elif not value.refs and len(sources) == 1:
+        _shown(site.frame, sources, Evidence.TENSOR, site.point)
+
+
 def _shown(frame: Frame, sources: frozenset[Source], evidence: Evidence, point: Point) -> None:
     """Note what a use shows of sources that only a caller knows, or that code which is not seen gave."""
     for source in sources:

@@ -33,6 +33,8 @@ def call(site: CallSite, qualified: str) -> Value | None:
     given = sources_of(site.state, site.arguments.all())
     if name in torch_api.FACTORIES:
         return _created(site, name, given)
+    if _takes_tensor_first(qualified, name):
+        tensors.note_tensor(site, site.value(0, "input"))
     if name in torch_api.DISCRETE:
         site.frame.read(given, Reading.DISCRETE)
         return discrete(site.frame, site.state, given, site.point)
@@ -57,6 +59,17 @@ def call(site: CallSite, qualified: str) -> Value | None:
         return tensors.pieces(site, result)
     known = operations.function(qualified)
     return one_tensor(result.graph) if known is not None and known.result == "tensor" else result
+
+
+_NUMBER_FIRST = frozenset({"pow", "float_power", "remainder", "xlogy"})  # or a tensor
+
+
+def _takes_tensor_first(qualified: str, name: str) -> bool:
+    """Does a function raise if its first argument is no tensor? All that tensors have as methods, or that take one."""
+    known = operations.function(qualified)
+    if known is None or known.factory or name in _NUMBER_FIRST or name in torch_api.JOINERS:
+        return False
+    return known.unary or operations.method(name) is not None
 
 
 _LOSSES = frozenset({"cross_entropy", "kl_div", "binary_cross_entropy", "binary_cross_entropy_with_logits"})
