@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, ItemsView, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.heap import Mode, reachable, reached
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import How, Reading
@@ -128,7 +129,7 @@ class Passes:
 
     @cached_property
     def all(self) -> list[Pass]:
-        """The forward passes that record a graph; of a network's forward that is taken apart, those that are detached."""
+        """The forward passes that record a graph; of a forward that is taken apart, those that are detached."""
         return list(self._inner() if self.run.inner else self._passes())
 
     def _passes(self) -> Iterator[Pass]:
@@ -162,13 +163,14 @@ class Passes:
 
     def _inner(self) -> Iterator[Pass]:
         """Yield the passes that are detached beside one, under the same tests, whose graph the forward gives away."""
-        events = {e.effect.graph: e for e in self.run.of(fx.Forward) if isinstance(e.effect, fx.Forward)}
-        given = [event.branches.items() for graph, event in events.items() if graph in self.returned]
+        tests: dict[Source, ItemsView[Effect, bool]] = {}
+        for event, forward in self.run.met(fx.Forward):
+            tests[forward.graph] = event.branches.items()
+        given = [other for graph, other in tests.items() if graph in self.returned]
         for one in self._passes():
-            event = events.get(one.source)
-            if event is not None and one.reason is Reason.DETACHED:
-                if any(event.branches.items() <= tests for tests in given):
-                    yield one
+            under = tests.get(one.source)
+            if one.reason is Reason.DETACHED and under is not None and any(under <= other for other in given):
+                yield one
 
     def differentiated(self) -> Iterator[Op]:
         """Yield the operations that led to a differentiated pass, or to a call that may be one."""
