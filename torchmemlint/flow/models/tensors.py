@@ -177,8 +177,6 @@ def _detached(frame: Frame, base: Value, sources: frozenset[Source], point: Poin
 def note_tensor(site: CallSite, value: Value) -> None:
     """Note that a value is a tensor, as nothing else may be given there."""
     refs, sources = [r for r in value.refs if r.symbolic], graph_of(site.state, value)
-    if not site.frame.tensors.isdisjoint(refs or sources):
-        return  # as is known
     if len(value.refs) == len(refs) == 1:
         site.frame.log(Use(site.point, refs[0], Evidence.TENSOR))
     elif not value.refs and len(sources) == 1:
