@@ -194,3 +194,68 @@ def test_what_a_run_called_that_was_too_long_comes_last(monkeypatch: pytest.Monk
     names = [run.entry.name for run in runs(engine, [unit], lambda names: False, lambda name: False)]
     assert set(names) > {"judge", "step0", "step1"}
     assert names.index("judge") < names.index("step0")
+
+
+NESTED_SETTINGS = """
+class Config:
+    def __init__(self, values, defaults, types=False):
+        self.values = self._parse(values, defaults, types)
+
+    def _parse(self, values, defaults, types):
+        found = {}
+        for name, default in defaults.items():
+            value = values.get(name, default)
+            if name not in values and isinstance(default, dict):
+                found[name] = Config(default, default)
+            elif isinstance(value, Config):
+                found[name] = Config(value.values, default, types)
+            elif isinstance(default, dict) and name == "options":
+                found[name] = Config(value, value, True)
+            elif isinstance(default, dict):
+                found[name] = Config(value, default, types)
+            elif types and not isinstance(value, type(default)):
+                found[name] = type(default)(value)
+            else:
+                found[name] = value
+        for name, value in values.items():
+            if name not in defaults:
+                found[name] = Config(value, value) if isinstance(value, dict) else value
+        return found
+
+    def __getattr__(self, name):
+        return self.values[name]
+
+
+class Texts:
+    def __init__(self, values, defaults):
+        self.config = Config(values, defaults)
+        self.source = Config(self.config.source, defaults["source"])
+        self.target = Config(self.config.target, defaults["target"])
+"""
+
+TRAINED_WITH_SETTINGS = """
+import torch
+from configs import Config, Texts
+
+
+def main(settings, defaults):
+    texts = [Texts(settings["train"], defaults), Texts(settings["valid"], defaults), Texts(settings["test"], defaults)]
+    model = torch.nn.Linear(4, Config(settings["model"], defaults).width).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    total = 0
+    for x in torch.utils.data.DataLoader(texts[0]):
+        loss = model(x).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss
+    print(total)
+
+
+main(dict(train={}), {})
+"""
+
+
+def test_objects_that_are_made_of_their_own_kind() -> None:
+    """What an object makes of its own kind is made like it: it is not followed again."""
+    assert found({"configs.py": NESTED_SETTINGS, "train.py": TRAINED_WITH_SETTINGS}) == {("train.py", 16, "TML101")}

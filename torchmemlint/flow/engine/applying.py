@@ -17,6 +17,7 @@ from torchmemlint.flow.engine.substitution import Substitution
 from torchmemlint.flow.ir.ops import Function
 
 _DEPTH = 24  # calls within calls
+_INIT = "__init__"  # what an object makes of its own kind, as it is made, is made like it
 _REPEATS = 2  # of one function within itself: recursion through data or callbacks
 
 
@@ -33,7 +34,7 @@ def apply(
     machine = frame.machine
     too_much = machine.is_exhausted() or len(machine.active) >= _DEPTH
     frame.cut = frame.cut or too_much
-    repeats = machine.active.count(function) >= _REPEATS
+    repeats = machine.active.count(function) >= (1 if function.name == _INIT else _REPEATS)
     if repeats and machine.is_unfinished(function):
         return NOTHING  # the least that a call within itself may give
     if too_much:
