@@ -369,8 +369,13 @@ class Cases:
 
 
 def _surer(one: Case, other: Case) -> bool:
-    """Does a run show something with fewer doubts than another, or with as few, but also who loads from it?"""
-    return (rank(one.doubts), one.is_unloaded) < (rank(other.doubts), other.is_unloaded)
+    """Does a run show something with fewer doubts than another, or with as few, but more of it?"""
+    return _doubtfulness(one) < _doubtfulness(other)
+
+
+def _doubtfulness(case: Case) -> tuple[tuple[int, int, list[str]], bool, bool, bool]:
+    """Of the doubts; then whether nothing is known to load from it, to repeat it, and to keep its graph."""
+    return rank(case.doubts), case.is_unloaded, case.making or not case.repeated, case.kept is None
 
 
 def check(files: Mapping[str, str]) -> list[tuple[str, int, str, str]]:
