@@ -42,14 +42,33 @@ def construct(site: CallSite, qualified: str) -> Value | None:
     given = (flag,) if site.arguments.all() else ()
     if given and qualified in known.off and site.arguments.positional and site.arguments.positional[0].refs:
         return _guarded(site, site.arguments.positional[0], Mode.OFF)  # no_grad(function)
-    mode = mode_named(known, qualified, given)
+    mode: Mode | ModeOf | None = mode_named(known, qualified, given)
     if mode is None:
         return None
+    if qualified in known.setters:
+        mode = _mode_read(site, site.value(0, "mode")) or mode
     made = Object.of(Kind.MODE, site.point.site, site.point.context, mode)
     if qualified in known.setters:
         site.frame.replaced[made] = site.state.mode
         set_mode(site, mode)
     return of(made)
+
+
+def current(site: CallSite) -> Value:
+    """Return whether gradients are on, as far as that is known; else a value by which the mode can be set again."""
+    mode = site.state.mode
+    if mode in (Mode.ON, Mode.OFF):
+        return Value(constant=mode is Mode.ON)
+    return of(Object.of(Kind.MODE, site.point.site, site.point.context, mode))
+
+
+def _mode_read(site: CallSite, flag: Value) -> Mode | ModeOf | None:
+    """Return the mode that a flag was read from, in the same function."""
+    for r in flag.refs if len(flag.refs) == 1 else ():
+        if type(r) is Object and r.kind is Kind.MODE and r.context == site.point.context:
+            mode: Mode | ModeOf = r.about
+            return mode
+    return None
 
 
 def note(frame: Frame, what: Remark, flag: Value, point: Point, within: Point | None = None) -> None:
@@ -72,7 +91,7 @@ def _is_uncalled(frame: Frame, value: Value) -> bool:
     return len(named) == len(value.refs) == 1 and mode_named(known, named[0], ()) is not None
 
 
-def set_mode(site: CallSite, mode: Mode) -> None:
+def set_mode(site: CallSite, mode: Mode | ModeOf) -> None:
     """Change the mode until it is changed again."""
     site.state.mode = mode
     site.frame.log(SetMode(site.point, mode))

@@ -7,12 +7,11 @@ from functools import partial
 
 from torchmemlint.flow.domain.effects import Arguments, Evidence, Use
 from torchmemlint.flow.domain.frame import CallSite
-from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.manners import Reading, Remark
 from torchmemlint.flow.domain.memory import computed, differentiate, discrete, sources_of
 from torchmemlint.flow.domain.refs import Leaf, Source
-from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, join, one_tensor, with_graph
+from torchmemlint.flow.domain.values import PLAIN, Value, join, one_tensor, with_graph
 from torchmemlint.flow.models import containers, files, gradients, guards, tensors
 from torchmemlint.knowledge import checkpoints, operations, torch_api
 
@@ -201,11 +200,6 @@ def _variable(site: CallSite) -> Value:
     return value
 
 
-def _is_enabled(site: CallSite) -> Value:
-    mode = site.state.mode
-    return Value(constant=mode is Mode.ON) if mode in (Mode.ON, Mode.OFF) else UNKNOWN
-
-
 FUNCTIONS: dict[str, Model] = {
     "torch.autograd.grad": _gradient,
     "torch.autograd.backward": _backward,
@@ -221,7 +215,7 @@ FUNCTIONS: dict[str, Model] = {
     "torch.nn.utils.clip_grad_norm_": _tensors_kept,
     "torch.nn.utils.clip_grad_value_": _tensors_kept,
     "torch.autograd.Variable": _variable,
-    "torch.is_grad_enabled": _is_enabled,
+    "torch.is_grad_enabled": guards.current,
     "torch.nn.utils.rnn.PackedSequence": _pack,
     "torch.nn.utils.rnn.pack_padded_sequence": _pack,
     "torch.nn.utils.rnn.pack_sequence": _pack,

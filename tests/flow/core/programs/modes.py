@@ -496,4 +496,32 @@ MODES = {
             setting.requires_grad = False
             return torch.zeros(3, requires_grad=setting.requires_grad)
         """,
+    "an evaluation in the mode that was there before": """
+        def evaluate(loader):
+            model.eval()
+            total = 0.0
+            mode = torch.is_grad_enabled()
+            with torch.set_grad_enabled(mode):
+                for x, y in loader:
+                    total += F.mse_loss(model(x), y).item()  # expect: TML201
+            return total
+
+        def train(loader):
+            print(evaluate(loader))  # instead: print(torch.no_grad()(evaluate)(loader))
+        """,
+    "a mode that is set again": """
+        def evaluate(loader):
+            model.eval()
+            total = 0.0
+            mode = torch.is_grad_enabled()
+            torch.set_grad_enabled(False)
+            print(len(loader))
+            torch.set_grad_enabled(mode)  # instead: print(mode)
+            for x, y in loader:
+                total += F.mse_loss(model(x), y).item()  # expect: TML201
+            return total
+
+        def train(loader):
+            print(evaluate(loader))
+        """,
 }
