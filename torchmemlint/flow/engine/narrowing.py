@@ -30,7 +30,7 @@ def narrow(frame: Frame, state: State, narrowings: tuple[Narrowing, ...], taken:
         if narrowing.key is not None:
             _narrow_part(frame, state, value, narrowing.key, narrowing.kind)
             continue
-        narrower = _narrowed(frame, value, narrowing.kind)
+        narrower = narrowed(frame, value, narrowing.kind)
         if narrower is value:
             continue
         if holder is not None:
@@ -60,7 +60,7 @@ def _narrow_part(frame: Frame, state: State, base: Value, key: Key, kind: str) -
     if len(base.refs) == 1:
         (holder,) = base.refs
         held = load(state, holder, key)
-        if held is not None and (narrower := _narrowed(frame, held, kind)) is not held:
+        if held is not None and (narrower := narrowed(frame, held, kind)) is not held:
             state.heap.put(holder, key, narrower)
 
 
@@ -80,7 +80,7 @@ def _comes_from(item: Value, held: Value) -> bool:
     return item.refs == held.refs and with_graphs(held.graph) <= item.graph
 
 
-def _narrowed(frame: Frame, value: Value, kind: str) -> Value:
+def narrowed(frame: Frame, value: Value, kind: str) -> Value:
     """Return what is left of a value that is no tensor, no module, or not None."""
     if kind == "tensor":
         if value.graph and not any(type(r) is Object for r in value.refs):

@@ -21,6 +21,7 @@ from torchmemlint.flow.domain.values import (
     of,
 )
 from torchmemlint.flow.engine import access, calls, instances
+from torchmemlint.flow.engine.narrowing import narrowed
 from torchmemlint.flow.ir import ops, places
 from torchmemlint.flow.ir.places import AttributePlace, ConstantKey, Name, Place, Scope, SliceKey
 from torchmemlint.flow.models import containers, gradients, tensors
@@ -94,7 +95,10 @@ def _unbind(frame: Frame, state: State, op: ops.Unbind) -> None:
 
 
 def _move(frame: Frame, state: State, op: ops.Move) -> None:
-    frame.temps[op.dst] = frame.temps[op.src]
+    value = frame.temps[op.src]
+    for kind in op.lacks:
+        value = narrowed(frame, value, kind)
+    frame.temps[op.dst] = value
 
 
 def _import(frame: Frame, state: State, op: ops.Import) -> None:

@@ -8,7 +8,7 @@ from .building import EXPRESSIONS, Builder, expression, plain_entry, span, where
 from .conditions import collect_tested
 from .control import Await, If, Yield
 from .keys import dict_key, key_of
-from .narrowing import mark_tested, narrowings
+from .narrowing import lacking, mark_tested, narrowings
 from .ops import Choose, Compare, Constant, Format, GetAttribute, GetItem, Load, Make, Move, Operate
 from .places import NO_TEMP, Entry, Spread, Temp
 
@@ -151,13 +151,14 @@ def conditional(b: Builder, node: ast.IfExp) -> Temp:
     mark_tested(b, node.test)
     place = span(node)
     dst = b.temp()
-    op = If(b.function, place, test, [], [], narrowings(b, node.test))
+    found = narrowings(b, node.test)
+    op = If(b.function, place, test, [], [], found)
     outer = b.block
     outer.append(op)
-    for block, value in ((op.then, node.body), (op.orelse, node.orelse)):
+    for taken, block, value in ((True, op.then, node.body), (False, op.orelse, node.orelse)):
         b.block = block
         src = b.expression(value)
-        block.append(Move(b.function, place, dst, src))
+        block.append(Move(b.function, place, dst, src, lacking(found, node.test, value, taken)))
     b.block = outer
     return dst
 

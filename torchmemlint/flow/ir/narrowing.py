@@ -11,6 +11,7 @@ from .conditions import collect_tested
 from .control import Narrowing
 from .places import Name
 
+NO_PLACE = Name("")  # stands for what a call asks of that is none
 _TENSOR_ATTRIBUTES = frozenset({"detach", "item", "backward", "grad_fn"})
 
 
@@ -18,6 +19,18 @@ def narrowings(b: Builder, test: ast.expr) -> tuple[Narrowing, ...]:
     """What holds in the branches of a test."""
     reader = _READERS.get(test.__class__)
     return reader(b, test) if reader is not None else ()
+
+
+def lacking(found: tuple[Narrowing, ...], test: ast.expr, value: ast.expr, taken: bool) -> tuple[str, ...]:
+    """What the value of a branch is not, as its test has asked of the same expression."""
+    kinds = [
+        n.kind for n in found if n.name is NO_PLACE and (n.in_then if taken else n.in_orelse) and n.holds is not taken
+    ]
+    if not kinds:
+        return ()
+    while isinstance(test, ast.UnaryOp):
+        test = test.operand
+    return tuple(kinds) if isinstance(test, ast.Call) and ast.dump(test.args[0]) == ast.dump(value) else ()
 
 
 def _place_of(b: Builder, node: ast.expr) -> tuple[Name, str | int | None] | None:
@@ -41,8 +54,9 @@ def _truth(b: Builder, test: ast.expr) -> tuple[Narrowing, ...]:
 
 
 def _call(b: Builder, test: ast.Call) -> tuple[Narrowing, ...]:
-    if not test.args or (place := _place_of(b, test.args[0])) is None:
+    if not test.args:
         return ()
+    place = _place_of(b, test.args[0]) or (NO_PLACE, None)
     function = _last_part(test.func)
     if function == "is_tensor":
         return (Narrowing(*place, "tensor", True),)

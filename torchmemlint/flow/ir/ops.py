@@ -67,10 +67,14 @@ class Unbind(Op):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Move(Op):
-    """`dst` becomes `src`: the branches of a conditional expression write the same temporary."""
+    """`dst` becomes `src`: the branches of a conditional expression write the same temporary.
+
+    `lacks`: what a test has shown that it is not, as `Narrowing.kind` says it.
+    """
 
     dst: Temp
     src: Temp
+    lacks: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, eq=False, repr=False)

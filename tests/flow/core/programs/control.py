@@ -319,4 +319,20 @@ CONTROL = {
                     print(sum(losses).item())
                     losses = []
         """,
+    "a number of what may be a tensor, and has no name": """
+        def learn(x, y):
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            return [x.size(0), loss]
+
+        def train(loader):
+            total = 0.0
+            for x, y in loader:
+                out, key = learn(x, y), len(y) - 1
+                total += out[key].item() if torch.is_tensor(out[key]) else out[key]
+                total += out[-1] if not isinstance(out[-1], torch.Tensor) else out[-1].item()
+                total += out[key] if torch.is_tensor(out[key]) else 0.0  # expect: TML101
+                # instead: total += 0.0 if hasattr(out.pop(), "item") else out.pop()
+            print(total)
+        """,
 }
