@@ -19,6 +19,7 @@ from torchmemlint.flow.domain.refs import (
     External,
     Globals,
     Graph,
+    Input,
     Key,
     Loop,
     Method,
@@ -182,7 +183,8 @@ def _behind(frame: Frame, state: State, holder: Ref, base: Value, name: Key, poi
         if not item and name in tensors.NO_GRAPH_ATTRIBUTES:
             return own  # without the graph of what it is read from
     if own is None and not item and name in tensors.NO_GRAPH_ATTRIBUTES and type(holder) is not Globals:
-        if name == "device" and not frame.entry and holder.depth < PATH_LIMIT:  # a caller may know which
+        is_self = type(holder) is Input and holder.name == holder.function.receiver
+        if (name == "device" or is_self) and not frame.entry and holder.depth < PATH_LIMIT:  # a caller may know which
             return Value(Behind.of(holder, name).alone, open=True)
         return tensors.without_graph(frame, state, base, str(name), point)
     found = own if own is not None else load(state, holder, name) or UNKNOWN

@@ -309,9 +309,7 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
 
 def _has_own(frame: Frame, target: Ref, name: str) -> bool:
     """Is it the `self` of a method whose class defines a method of this name, or may store something under it?"""
-    if type(target) is not Input or (cls := target.function.cls) is None:
-        return False
-    if target.name != target.function.parameters[0].name:
+    if type(target) is not Input or (cls := target.function.cls) is None or target.name != target.function.receiver:
         return False
     general = name in modules.METHODS or name in modules.SWITCHES
     return not general or frame.machine.index.method(cls, name) is not None

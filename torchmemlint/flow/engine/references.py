@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import State
+from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import (
     Bare,
     Behind,
@@ -77,9 +78,19 @@ def _globals(substitution: Caller, reference: Ref) -> Value:
 
 
 def _behind(s: Caller, reference: Behind) -> Value:
-    if isinstance(reference.key, Ref):
-        return s.frame.machine.item(s.frame, s.state, s.of(reference.base), s.key(reference.key), s.point)
-    return s.frame.machine.attribute(s.frame, s.state, s.of(reference.base), reference.key, s.point)
+    base, key, machine = s.of(reference.base), reference.key, s.frame.machine
+    if isinstance(key, Ref):
+        return machine.item(s.frame, s.state, base, s.key(key), s.point)
+    found = machine.attribute(s.frame, s.state, base, key, s.point)
+    return machine.item(s.frame, s.state, base, key, s.point) if _is_item(s, base, key, found) else found
+
+
+def _is_item(s: Caller, base: Value, key: Key, found: Value) -> bool:
+    """Was it no attribute, but what the `__getitem__` of an object gives for a constant?"""
+    for r in base.refs if len(base.refs) == 1 and isinstance(key, str) else ():
+        if type(r) is Object and r.kind is Kind.INSTANCE and found.refs == Behind.of(r, key).alone:
+            return s.frame.machine.index.method(r.about.cls, "__getitem__") is not None
+    return False
 
 
 def _result(substitution: Caller, reference: Ref) -> Value:

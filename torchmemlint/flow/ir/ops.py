@@ -318,6 +318,11 @@ class Function:
         return f"<{self.name}:{self.span[0]}>"
 
     @property
+    def receiver(self) -> str | None:
+        """The parameter of a method that is given the object which it belongs to."""
+        return self.parameters[0].name if self.cls is not None and self.parameters else None
+
+    @property
     def definition(self) -> Function:
         """The function that a generator expression is a part of; of others, itself."""
         function = self

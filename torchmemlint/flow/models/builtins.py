@@ -11,7 +11,7 @@ from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.memory import computed, sources_of, write_variable
 from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, NUMBERS, External, Loop, Object, Ref
-from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, constant, join, of
+from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, constant, join, join_all, of, texts_of
 from torchmemlint.flow.ir.places import SOME_PART
 from torchmemlint.flow.models import containers, threads
 
@@ -220,13 +220,12 @@ def _field(site: CallSite) -> Value:
 
 
 def _getattr(site: CallSite) -> Value:
-    name = site.constant(1, "name", ...)
-    base = site.value(0)
-    if name is ... and site.knows_more and site.value(1).refs and (not base.refs or any(r.symbolic for r in base.refs)):
+    base, name = site.value(0), site.value(1)
+    if not name.known and site.knows_more and name.refs and (not base.refs or any(r.symbolic for r in base.refs)):
         return site.postpone("getattr")
-    if isinstance(name, str):
-        found = site.machine.attribute(site.frame, site.state, base, name, site.point)
-        return join(found, site.arguments.positional[2]) if len(site.arguments.positional) > 2 else found
+    if texts := sorted(texts_of(name)):
+        found = [site.machine.attribute(site.frame, site.state, base, text, site.point) for text in texts]
+        return join_all([*found, *site.arguments.positional[2:]])
     result = NOTHING
     for holder in base.each():
         for _, value in visible(site.state.heap.edges(holder)):

@@ -628,4 +628,57 @@ OBJECTS = {
                 statistics.losses.append(F.mse_loss(model(x), y))
             return statistics
         """,
+    "an item that a method gives, of what a decorated function made": """
+        class Row:
+            def __init__(self, loss):
+                self.loss = loss
+
+            def __getitem__(self, key):
+                return self.loss  # instead: return self.loss.item()
+
+        def counted(function):
+            def wrapper(*given):
+                return function(*given)
+            return wrapper
+
+        @counted
+        def learn(x, y):
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            return Row(loss)
+
+        def train(loader):
+            losses = []
+            for x, y in loader:
+                row = learn(x, y)
+                losses.append(row["value"])  # expect: TML102
+            print(sum(losses))
+        """,
+    "handlers that are looked up by the names in an attribute": """
+        class Events:
+            def __init__(self, target):
+                self.names = ["on_start", "on_batch"]  # tensors have an attribute that is called so, too
+                self.target = target
+
+            def all(self, loader):
+                for batch in loader:
+                    for name in self.names:
+                        handler = getattr(self.target, name, None)
+                        if handler is not None:
+                            handler(batch)
+
+        class Trainer:
+            def __init__(self):
+                self.losses = []
+
+            def on_batch(self, batch):
+                loss = F.mse_loss(model(batch[0]), batch[1])
+                loss.backward()
+                self.losses.append(loss)  # expect: TML102  # instead: self.losses.append(loss.item())
+
+        def train(loader):
+            trainer = Trainer()
+            Events(trainer).all(loader)
+            print(trainer.losses)
+        """,
 }
