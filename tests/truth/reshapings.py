@@ -7,7 +7,7 @@ import builtins
 import copy
 from collections.abc import Iterator
 
-from .tracking import Trees, each_file, replaces, rewriting
+from .tracking import Trees, each_file, replaces, rewriting, track, tracked_by
 from .trees import (
     Function,
     after_imports,
@@ -73,13 +73,15 @@ def _extract(tree: ast.Module, owner: ast.FunctionDef, loop: ast.For, part: list
         for node in ast.walk(owner)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and id(node) not in within
     }
+    used |= {*free}  # by the next iteration
     results = ", ".join(sorted((names(part, ast.Store) - inside) & used))
     call = f"extracted({', '.join(free)})"
     [new] = parsed(f"def extracted({', '.join(free)}):\n    pass")
     match new:
         case ast.FunctionDef():
             new.body = [*part, *([ast.Return(ast.parse(results, mode="eval").body)] if results else [])]
-    loop.body[: len(part)] = parsed(f"{results} = {call}" if results else call)
+    [calling] = loop.body[: len(part)] = parsed(f"{results} = {call}" if results else call)
+    track(calling, *(mark for statement in part for mark in tracked_by(statement)))
     top = next(i for i, statement in enumerate(tree.body) if any(node is owner for node in ast.walk(statement)))
     tree.body.insert(top, new)
 

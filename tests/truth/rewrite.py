@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from . import reshapings, respellings
 from .emission import Mark
-from .tracking import REWRITINGS, lines_of, statement_at, statements, track, tracked_by
+from .tracking import REWRITINGS, lines_of, statements, statements_at, track, tracked_by
 
 __all__ = ["REWRITINGS", "Rewritten", "depends_on_comments", "expectations", "reshapings", "respellings", "rewritten"]
 
@@ -36,7 +36,8 @@ def rewritten(name: str, files: Mapping[str, str], tracked: Iterable[Mark] = ())
     """The files after a rewriting; None where there is nothing that it could change."""
     trees = {file: ast.parse(text) for file, text in files.items()}
     for file, line in tracked:
-        track(statement_at(trees[file], line), (file, line))
+        for statement in statements_at(trees[file], line):
+            track(statement, (file, line))
     if not REWRITINGS[name](trees):
         return None
     new: dict[str, str] = {}

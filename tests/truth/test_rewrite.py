@@ -145,6 +145,22 @@ def test_a_statement_that_becomes_two_stands_on_both_lines() -> None:
     assert texts == ["held = Box(doubled)", "kept.append(held)"]
 
 
+def test_statements_that_share_a_line() -> None:
+    new = rewritten("same", {"main.py": "if x:\n    first = 1; second = 2\n"}, [("main.py", 2)])
+    assert new is not None
+    assert new.files == {"main.py": "if x:\n    first = 1\n    second = 2\n"}
+    assert new.places[("main.py", 2)] == (("main.py", 2), ("main.py", 3))
+
+
+def test_an_extracted_function_gives_back_what_the_next_iteration_takes() -> None:
+    text = "def run(state, xs):\n    for x in xs:\n        out, state = max(state, x), x\n        print(out)\n"
+    new = rewritten("extract_function", {"main.py": text}, [("main.py", 3)])
+    assert new is not None
+    lines = new.files["main.py"].splitlines()
+    places = [lines[line - 1].strip() for _, line in new.places[("main.py", 3)]]
+    assert places == ["out, state = (max(state, x), x)", "out, state = extracted(state, x)"]
+
+
 def test_a_class_takes_its_lines_to_the_other_file() -> None:
     mark = ("main.py", line_of(PROGRAM, "self.total += "))
     new = rewritten("class_to_other_file", {"main.py": PROGRAM}, [mark])

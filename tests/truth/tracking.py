@@ -43,13 +43,15 @@ def lines_of(statement: ast.stmt) -> list[int]:
     return [statement.lineno, *(one.lineno for one in getattr(statement, "decorator_list", ()))]
 
 
-def statement_at(tree: ast.Module, line: int) -> ast.stmt:
-    """The innermost statement that a line is part of."""
-    found: ast.stmt | None = None
+def statements_at(tree: ast.Module, line: int) -> list[ast.stmt]:
+    """The innermost statement that a line is part of, or those that share it."""
+    found: list[ast.stmt] = []
     for statement in statements(tree):
         if min(lines_of(statement)) <= line <= (statement.end_lineno or statement.lineno):
-            found = statement
-    if found is None:
+            before = found[-1] if found else statement
+            beside = before.end_lineno == line and (before.end_col_offset or 0) <= statement.col_offset
+            found = [*found, statement] if beside else [statement]
+    if not found:
         raise ValueError(f"no statement in line {line}")
     return found
 
