@@ -47,8 +47,8 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     others = [finding for finding in (*before, *apart) if finding.code in _KEPT | _TELL_OF_WASTED]
     found: list[Finding] = []
     cases: list[Case] = []  # what they are of
-    passes_first = sorted(wanted, key=lambda case: case.code in _KEPT)
-    wanted = [case for case in passes_first if case.code not in _APART and not _shows(facts, case)]
+    wanted.sort(key=lambda case: (case.code in _KEPT, case.code in _KEPT and case.advice))  # passes, then what grows
+    wanted = [case for case in wanted if case.code not in _APART and not _shows(facts, case)]
     for report in (_Report(facts, case) for case in wanted):
         told = [*others, *found]
         if report.is_told_by(told) or is_guess(report.doubts, report.case.code in _KEPT):
