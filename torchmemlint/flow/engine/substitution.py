@@ -31,7 +31,7 @@ from torchmemlint.flow.engine.lazy import is_short
 from torchmemlint.flow.engine.loops import note_loop
 from torchmemlint.flow.engine.noting import Noting
 from torchmemlint.flow.ir.blocks import missed
-from torchmemlint.flow.ir.control import For
+from torchmemlint.flow.ir.control import For, If
 
 _NOTED = frozenset({fx.Bend, fx.Hold, fx.Infer, fx.Move, fx.Put, fx.Ran, fx.Serve})  # only taken down: no work
 _QUIET = _NOTED | {fx.Note, fx.Read, fx.Use, fx.Step, fx.Differentiate}  # they change nothing that an object holds
@@ -233,8 +233,12 @@ class Substitution(Noting):
         frame, state = self.frame, self.state
         outer, frame.effects = frame.effects, []
         other = state if effect.is_still else state.copy()
-        found, frame.missing = frame.missing, frame.missing | missed(effect.point.site)
+        site, found = effect.point.site, frame.missing
+        often = isinstance(site, If) and site.often
+        frame.missing |= missed(site)
+        frame.often += often
         self.perform(effect.then)
+        frame.often -= often
         frame.missing = found
         then, frame.effects = frame.effects, []
         self._within(other, effect.orelse)

@@ -178,4 +178,19 @@ BOUNDED = {
                 loss.backward()
                 kept.append(loss)  # expect: TML102
         """,
+    "a sum of a file that is set back every few steps, seen from where the function is called": """
+        TOTAL = 0.0
+
+        def train(loader):
+            global TOTAL
+            for step, (x, y) in enumerate(loader):
+                for xs, ys in zip(x.chunk(2), y.chunk(2)):
+                    loss = F.mse_loss(model(xs), ys)
+                    loss.backward()
+                TOTAL = TOTAL + loss  # expect: TML101
+                if step % 3 == 0:
+                    print(TOTAL)  # instead: TOTAL = 0.0
+
+        train(torch.ones(9, 2, 4, 4))
+        """,
 }
