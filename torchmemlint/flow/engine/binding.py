@@ -7,11 +7,15 @@ from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State, load, visible
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.refs import Behind, Code, Input, Object, Point, Ref
-from torchmemlint.flow.domain.values import NOTHING, UNKNOWN, Value, join, of, symbol
-from torchmemlint.flow.ir.ops import Parameter, Passing
+from torchmemlint.flow.domain.values import NOTHING, SOME, UNKNOWN, Value, join, of, symbol
+from torchmemlint.flow.engine import conditions
+from torchmemlint.flow.ir.ops import Function, Parameter, Passing
 from torchmemlint.flow.models import containers
 
+_NO_NUMBER = -1  # where a number is asked for, it says that there is none, or that all are meant
+
 Binding = dict[Ref, Value]
+Known = tuple[tuple[str, object], ...]  # parameters, and variables of the function around, whose constants are known
 
 
 def bind(frame: Frame, state: State, code: Code, receiver: Ref | None, arguments: Arguments, point: Point) -> Binding:
@@ -63,6 +67,24 @@ def _item(spread: Value, number: int) -> Value:
         if type(held) is Behind and held.key is ELEMENT and type(held.base) is Input:
             return symbol(Behind.of(held.base, number))
     return spread
+
+
+def constants(function: Function, bound: Binding, state: State) -> Known:
+    """Return the constants that tests of a function depend on, as far as they are known."""
+    known: list[tuple[str, object]] = []
+    for name in sorted(function.tested):
+        value = bound.get(Input.of(function, name), UNKNOWN)
+        if value.known and (isinstance(value.constant, bool | str | type(None)) or value.constant == _NO_NUMBER):
+            known.append((name, value.constant))
+        elif conditions.is_something(value):
+            known.append((name, SOME))
+    around = bound.get(Input.of(function, Special.OUTER), UNKNOWN).refs if function.around else ()
+    for holder in around if len(around) == 1 else ():
+        for name in sorted(function.around):
+            held = state.heap.get(holder, name)
+            if held is not None and held.known and isinstance(held.constant, bool | str):
+                known.append((name, held.constant))
+    return tuple(known)
 
 
 def _spread_names(state: State, value: Value, named: dict[str, Value]) -> Value:

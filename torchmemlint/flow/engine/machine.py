@@ -24,6 +24,7 @@ from torchmemlint.flow.domain.values import (
     symbol,
 )
 from torchmemlint.flow.engine import access, calls, control, following, loops
+from torchmemlint.flow.engine.binding import Binding
 from torchmemlint.flow.engine.places import MODULE_NAME
 from torchmemlint.flow.engine.store import Store
 from torchmemlint.flow.engine.summaries import summarised
@@ -246,9 +247,9 @@ class Engine:
 
     # Summaries.
 
-    def summary(self, function: Function, bound: dict[Ref, Value], state: State) -> Summary | None:
+    def summary(self, function: Function, bound: Binding, state: State) -> Summary | None:
         """Return the summary of a function for what its parameters are given; None while it is being made."""
-        return self._summaries.of(function, bound, self.active)
+        return self._summaries.of(function, bound, state, self.active)
 
     def is_unfinished(self, function: Function) -> bool:
         """Is a summary of it being made? That is made once more, then."""
@@ -283,13 +284,13 @@ class Engine:
         calls = following.within(frame.followed.items())
         following.note(self.left if frame.cut else self.called, calls)
 
-    def run(self, function: Function, constants: dict[str, object]) -> tuple[Frame, State]:
+    def run(self, function: Function, known: dict[str, object]) -> tuple[Frame, State]:
         """Run a function with symbols for its inputs, but for those whose constants are known."""
         frame = self.frame(function)
         state = self.start(function)
         for parameter in function.parameters:
             value = symbol(Input.of(function, parameter.name))
-            constant = constants.get(parameter.name, NO_CONSTANT)
+            constant = known.get(parameter.name, NO_CONSTANT)
             if constant is not NO_CONSTANT:
                 graph = value.graph if constant is SOME else NOTHING.graph
                 value = Value(value.refs if constant is SOME else frozenset(), graph, constant)
@@ -297,6 +298,8 @@ class Engine:
                 state.heap.put(frame.own, parameter.name, value)
             else:
                 state.variables[parameter.name] = value
+        for name in function.around & known.keys():
+            state.heap.put(Input.of(function, Special.OUTER), name, Value(constant=known[name]))
         self._run(frame, state)
         return frame, state
 

@@ -6,16 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 
 from torchmemlint.flow.domain.frame import Summary
-from torchmemlint.flow.domain.refs import Input, Loop, Ref
-from torchmemlint.flow.domain.values import SOME, Value
-from torchmemlint.flow.engine import conditions
+from torchmemlint.flow.domain.heap import State
+from torchmemlint.flow.domain.refs import Loop
+from torchmemlint.flow.engine.binding import Binding, Known, constants
 from torchmemlint.flow.engine.cycles import Cycles
 from torchmemlint.flow.ir.ops import Function
 
 _SPECIALISATIONS = 8  # of one function
-_NO_NUMBER = -1  # where a number is asked for, it says that there is none, or that all are meant
 
-Known = tuple[tuple[str, object], ...]  # parameters whose constants are known
 _Key = tuple[Function, Known]
 
 
@@ -39,12 +37,12 @@ class Store:
         """Begin with other files: these may know other constants."""
         self._known = {}
 
-    def of(self, function: Function, bound: dict[Ref, Value], active: Sequence[Function]) -> Summary | None:
+    def of(self, function: Function, bound: Binding, state: State, active: Sequence[Function]) -> Summary | None:
         """Return a function's summary for what its parameters are given; None if it is not finished.
 
         `active` are the functions that are at work, the innermost last.
         """
-        key = (function, self._specialised(function, bound))
+        key = (function, self._specialised(function, bound, state))
         if key not in self._made:
             self._add(key)
         elif self._made[key] is None:
@@ -112,20 +110,11 @@ class Store:
             if other[0] in cycle:
                 del self._made[other]
 
-    def _specialised(self, function: Function, bound: dict[Ref, Value]) -> Known:
-        """Return the constants that tests of a function depend on, as far as they are known."""
-        if not function.tested:
+    def _specialised(self, function: Function, bound: Binding, state: State) -> Known:
+        """Return the constants that a summary of its own is made for, if a function has not too many such."""
+        if not function.tested and not function.around:
             return ()
-        known: list[tuple[str, object]] = []
-        for name in sorted(function.tested):
-            value = bound.get(Input.of(function, name))
-            if value is None:
-                continue
-            if value.known and (isinstance(value.constant, bool | str | type(None)) or value.constant == _NO_NUMBER):
-                known.append((name, value.constant))
-            elif conditions.is_something(value):
-                known.append((name, SOME))
-        result = tuple(known)
+        result = constants(function, bound, state)
         seen = self._known.setdefault(function, [])
         if result not in seen:
             if len(seen) >= _SPECIALISATIONS:

@@ -312,6 +312,7 @@ class Function:
     shared: set[str] = field(default_factory=set)  # those that nested functions use: scope CELL
     mentions: set[str] = field(default_factory=set)  # names, attributes, methods and keywords in it, nested ones too
     tested: frozenset[str] = frozenset()  # parameters that a branch, loop or context depends on directly
+    around: frozenset[str] = frozenset()  # variables of the function around it on which they do
     nested: list[Function] = field(default_factory=list)
 
     def __repr__(self) -> str:

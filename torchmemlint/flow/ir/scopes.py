@@ -178,6 +178,8 @@ def resolve(scopes: Scopes, unit: Unit) -> None:
             outer.function.mentions |= function.mentions
             if frame.tested:
                 outer.tested |= frame.tested - function.bound
+                if outer.outer is not None:
+                    function.around = frozenset(frame.tested & outer.function.bound - function.bound - frame.globals)
                 function.tested = _tested_parameters(frame)
     unit.once = _bound_once(scopes)
 

@@ -335,4 +335,21 @@ CONTROL = {
                 # instead: total += 0.0 if hasattr(out.pop(), "item") else out.pop()
             print(total)
         """,
+    "a phase of which a nested function asks": """
+        def run(loader, phase):
+            kept = []
+
+            def one(x, y):
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                if phase == "train":
+                    kept.append(loss)  # expect: TML102
+
+            for x, y in loader:
+                one(x, y)
+            print(sum(kept))
+
+        def train(loader):
+            run(loader, "train")  # instead: run(loader, "test")
+        """,
 }
