@@ -67,6 +67,9 @@ def attribute(frame: Frame, state: State, base: Value, name: Key, point: Point) 
     if type(name) is Special:
         return _special(state, base, name)
     if type(name) is tuple:
+        only = lazy.only_key(state, next(iter(base.refs))) if name[0] == "key" and len(base.refs) == 1 else None
+        if only is not None:
+            return only
         return Value(frozenset(Behind.of(holder, name) for holder in base.refs if holder.depth < NO_PATH))
     if not base.refs:
         if name == "grad_fn" and base.graph:

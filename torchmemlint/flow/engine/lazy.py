@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import CallSite, Frame
-from torchmemlint.flow.domain.heap import ELEMENT, State
+from torchmemlint.flow.domain.heap import ELEMENT, State, visible
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.memory import each_key, renew_keys
 from torchmemlint.flow.domain.refs import PATH_LIMIT, Object, Parameters, Point, Ref
-from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, join, of
+from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, constant, join, of
 from torchmemlint.flow.ir.ops import FIRST
 from torchmemlint.flow.models import containers, modules, threads
 
@@ -70,11 +70,21 @@ def keys_of(frame: Frame, state: State, box: Value) -> Value:
 
 def key_of(frame: Frame, state: State, holder: Ref) -> Value:
     """Return one key of a dict."""
+    if (only := only_key(state, holder)) is not None:
+        return only
     if holder.depth >= PATH_LIMIT:
         return PLAIN
     key = each_key(holder)
     renew_keys(frame, state, key)
     return Value(key.alone)
+
+
+def only_key(state: State, holder: Ref) -> Value | None:
+    """Return the key of a dict that has just one."""
+    if type(holder) is not Object or holder.kind is not Kind.DICT:
+        return None
+    keys = [key for key, _ in visible(state.heap.edges(holder))]
+    return constant(keys[0]) if len(keys) == 1 and isinstance(keys[0], str | int) else None
 
 
 def _row(state: State, holder: Object, values: list[Value]) -> Value:

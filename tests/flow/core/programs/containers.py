@@ -626,4 +626,22 @@ CONTAINERS = {
                 for name, value in measured.items():
                     self.kept[part][name].append(value)  # expect: TML102
         """,
+    "sums under the names of the arguments, one of which is set back": """
+        class Tracker:
+            def __init__(self):
+                self.totals = {}
+
+            def update(self, **values):
+                for name, value in values.items():
+                    self.totals[name] = self.totals.get(name, 0.0) + value  # expect: TML101
+
+        def train(loader):
+            tracker = Tracker()
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                tracker.update(loss=loss)
+                tracker.totals["other"] = 0.0  # instead: tracker.totals["loss"] = 0.0
+            print(tracker.totals)
+        """,
 }
