@@ -9,6 +9,7 @@ from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.memory import each_key, renew_keys
 from torchmemlint.flow.domain.refs import PATH_LIMIT, Object, Parameters, Point, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, constant, join, of
+from torchmemlint.flow.ir.control import For
 from torchmemlint.flow.ir.ops import FIRST
 from torchmemlint.flow.models import containers, modules, threads
 
@@ -25,12 +26,12 @@ def following(frame: Frame, state: State, holder: Object, point: Point) -> Value
         case "through" | "cycle":
             return iterate(frame, state, parts[0], point)
         case "values":
-            return containers.all_values(state, parts[0])
+            return _value_of(frame, state, parts[0], point)
         case "keys":
             return keys_of(frame, state, parts[0])
         case "items":
             key = keys_of(frame, state, parts[0])
-            return _row(state, holder, [key, containers.all_values(state, parts[0])])
+            return _row(state, holder, [key, _value_of(frame, state, parts[0], point)])
         case "enumerate":
             return _row(state, holder, [PLAIN, iterate(frame, state, parts[0], point)])
         case "map":
@@ -57,6 +58,16 @@ def following(frame: Frame, state: State, holder: Object, point: Point) -> Value
             return result
         case _:  # zip
             return _row(state, holder, [iterate(frame, state, part, point) for part in parts])
+
+
+def _value_of(frame: Frame, state: State, box: Value, point: Point) -> Value:
+    """Return one value of a dict; of one that is not known, a caller may know what calls have put into it.
+
+    What a `for` asks a caller for is the next item: of a dict, a key.
+    """
+    if any(r.symbolic for r in box.refs) and not isinstance(point.site, For):
+        return frame.machine.item(frame, state, box, ELEMENT, point)
+    return containers.all_values(state, box)
 
 
 def keys_of(frame: Frame, state: State, box: Value) -> Value:

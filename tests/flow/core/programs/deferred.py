@@ -103,4 +103,15 @@ DEFERRED = {
         first = torch.autograd.grad(total, model.parameters(), create_graph=True)
         sum(g.pow(2).sum() for g in first).backward()
         """,
+    "a dictionary of the file that is updated, and summed up": """
+        CACHE = {}
+
+        def losses(loader):
+            for x, y in loader:
+                CACHE.update({len(CACHE): F.mse_loss(model(x), y)})  # expect: TML102
+            return sum(CACHE.values())
+
+        def train(loader):
+            print(losses(loader))  # instead: losses(loader).backward()
+        """,
 }
