@@ -81,7 +81,10 @@ def _call(frame: Frame, state: State, target: Ref, callee: Value, arguments: Arg
         case External():
             return library.call(CallSite(frame, state, point, arguments), target.qualified)
         case Method():
-            return call_method(frame, state, of(target.receiver), target.name, arguments, point)
+            receiver, name = target.receiver, target.name
+            if name == "forward" and type(receiver) is Object and receiver.kind is Kind.MODULE:
+                return modules.forward(CallSite(frame, state, point, arguments), receiver)  # whatever replaces it now
+            return call_method(frame, state, of(receiver), name, arguments, point)
         case Object():
             return _call_object(frame, state, target, arguments, point)
     only = Value(target.alone, callee.graph, open=callee.open)

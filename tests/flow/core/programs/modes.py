@@ -524,4 +524,16 @@ MODES = {
         def train(loader):
             print(evaluate(loader))
         """,
+    "a library's network whose forward is replaced by itself": """
+        def evaluate(network, loader):
+            network.eval()
+            network.forward = torch.enable_grad()(network.forward)
+            # instead: network.forward = torch.no_grad()(network.forward)
+            kept = []
+            for x, y in loader:
+                kept.append(network(x))  # expect: TML102
+            print(sum(kept))
+
+        evaluate(nn.Linear(4, 1), torch.ones(9, 2, 4))
+        """,
 }
