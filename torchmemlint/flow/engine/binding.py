@@ -54,7 +54,7 @@ def bind(frame: Frame, state: State, code: Code, receiver: Ref | None, arguments
             bound[formal] = _item(spread, further)
             further += 1
         elif rest is not None and rest is not NOTHING:
-            bound[formal] = rest
+            bound[formal] = _under(frame, state, code, parameter, arguments.stars, rest, point)
         else:
             bound[formal] = frame.machine.default(state, code, parameter)
     return bound
@@ -67,6 +67,16 @@ def _item(spread: Value, number: int) -> Value:
         if type(held) is Behind and held.key is ELEMENT and type(held.base) is Input:
             return symbol(Behind.of(held.base, number))
     return spread
+
+
+def _under(
+    frame: Frame, state: State, code: Code, parameter: Parameter, stars: Value | None, rest: Value, point: Point
+) -> Value:
+    """Return what a spread dict may give a parameter: of one that a caller knows, what stands under its name."""
+    if stars is None or stars.open or not stars.refs or not all(r.symbolic for r in stars.refs):
+        return rest
+    entry = frame.machine.item(frame, state, stars, parameter.name, point)
+    return join(entry, frame.machine.default(state, code, parameter)) if parameter.has_default else entry
 
 
 def constants(function: Function, bound: Binding, state: State) -> Known:

@@ -641,4 +641,23 @@ FUNCTIONS = {
                 loss.backward()
                 note([loss], ["sum"])
         """,
+    "arguments that stand in a dictionary of the function around": """
+        def learn(network, optimizer, x, y):
+            loss = F.mse_loss(network(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            return loss  # instead: return loss.item()
+
+        def train(loader):
+            parts = {"network": model, "optimizer": optimizer}
+            losses = []
+
+            def one(x, y):
+                losses.append(learn(x=x, y=y, **parts))  # expect: TML102
+
+            for x, y in loader:
+                one(x, y)
+            print(sum(losses))
+        """,
 }
