@@ -7,7 +7,7 @@ from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State, load, visible
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.refs import Behind, Code, Input, Object, Point, Ref
-from torchmemlint.flow.domain.values import NOTHING, SOME, UNKNOWN, Value, join, of, symbol
+from torchmemlint.flow.domain.values import NOTHING, SOME, UNKNOWN, Value, join, join_all, of, symbol
 from torchmemlint.flow.engine import conditions
 from torchmemlint.flow.ir.ops import Function, Parameter, Passing
 from torchmemlint.flow.models import containers
@@ -54,7 +54,7 @@ def bind(frame: Frame, state: State, code: Code, receiver: Ref | None, arguments
             bound[formal] = _item(spread, further)
             further += 1
         elif rest is not None and rest is not NOTHING:
-            bound[formal] = _under(frame, state, code, parameter, arguments.stars, rest, point)
+            bound[formal] = _under(frame, state, code, parameter, arguments.stars, rest)
         else:
             bound[formal] = frame.machine.default(state, code, parameter)
     return bound
@@ -69,13 +69,11 @@ def _item(spread: Value, number: int) -> Value:
     return spread
 
 
-def _under(
-    frame: Frame, state: State, code: Code, parameter: Parameter, stars: Value | None, rest: Value, point: Point
-) -> Value:
+def _under(frame: Frame, state: State, code: Code, parameter: Parameter, stars: Value | None, rest: Value) -> Value:
     """Return what a spread dict may give a parameter: of one that a caller knows, what stands under its name."""
     if stars is None or stars.open or not stars.refs or not all(r.symbolic for r in stars.refs):
         return rest
-    entry = frame.machine.item(frame, state, stars, parameter.name, point)
+    entry = join_all(load(state, r, parameter.name) or UNKNOWN for r in stars.each())
     return join(entry, frame.machine.default(state, code, parameter)) if parameter.has_default else entry
 
 

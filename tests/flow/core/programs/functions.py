@@ -654,6 +654,7 @@ FUNCTIONS = {
             losses = []
 
             def one(x, y):
+                print(len(x))
                 losses.append(learn(x=x, y=y, **parts))  # expect: TML102
 
             for x, y in loader:
