@@ -59,7 +59,7 @@ def names(function: ops.Function) -> dict[str, str]:
 
 def names_of(op: ops.Op) -> list[Name]:
     found = [getattr(op, slot) for slot in ("name", "place") if isinstance(getattr(op, slot, None), Name)]
-    found += [narrowing.name for narrowing in getattr(op, "narrowings", ())]
+    found += [narrowing.name for narrowing in getattr(op, "narrowings", ()) if narrowing.name is not None]
     if isinstance(op, Try):
         found += [handler.name for handler in op.handlers if handler.name is not None]
     return found
@@ -143,7 +143,8 @@ def _narrowings(narrowings: tuple[Narrowing, ...]) -> str:
     for n in narrowings:
         where = {(True, True): "", (True, False): " then", (False, True): " else"}[n.in_then, n.in_orelse]
         key = "" if n.key is None else f".{n.key}"
-        texts.append(f"{n.name.text}{key} {'is' if n.holds else 'not'} {n.kind}{where}")
+        name = "it" if n.name is None else n.name.text
+        texts.append(f"{name}{key} {'is' if n.holds else 'not'} {n.kind}{where}")
     return f"  ({', '.join(texts)})" if texts else ""
 
 

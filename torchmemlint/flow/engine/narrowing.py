@@ -20,6 +20,8 @@ def narrow(frame: Frame, state: State, narrowings: tuple[Narrowing, ...], taken:
         if not (narrowing.in_then if taken else narrowing.in_orelse) or narrowing.holds is taken:
             continue
         name = narrowing.name
+        if name is None:
+            continue
         local = name.scope is Scope.LOCAL
         holder = None if local else _holder_of(frame, state, name)
         if not local and holder is None:

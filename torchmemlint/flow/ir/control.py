@@ -17,7 +17,7 @@ class Narrowing:
     `if x:` says nothing of x in its second branch, `x is None or y` nothing in its first.
     """
 
-    name: Name
+    name: Name | None  # None: of the expression that a call asks of, where that is no place
     key: str | int | None
     kind: str
     holds: bool

@@ -11,7 +11,6 @@ from .conditions import collect_tested
 from .control import Narrowing
 from .places import Name
 
-NO_PLACE = Name("")  # stands for what a call asks of that is none
 _TENSOR_ATTRIBUTES = frozenset({"detach", "item", "backward", "grad_fn"})
 
 
@@ -23,9 +22,7 @@ def narrowings(b: Builder, test: ast.expr) -> tuple[Narrowing, ...]:
 
 def lacking(found: tuple[Narrowing, ...], test: ast.expr, value: ast.expr, taken: bool) -> tuple[str, ...]:
     """What the value of a branch is not, as its test has asked of the same expression."""
-    kinds = [
-        n.kind for n in found if n.name is NO_PLACE and (n.in_then if taken else n.in_orelse) and n.holds is not taken
-    ]
+    kinds = [n.kind for n in found if n.name is None and (n.in_then if taken else n.in_orelse) and n.holds is not taken]
     if not kinds:
         return ()
     while isinstance(test, ast.UnaryOp):
@@ -56,7 +53,7 @@ def _truth(b: Builder, test: ast.expr) -> tuple[Narrowing, ...]:
 def _call(b: Builder, test: ast.Call) -> tuple[Narrowing, ...]:
     if not test.args:
         return ()
-    place = _place_of(b, test.args[0]) or (NO_PLACE, None)
+    place: tuple[Name | None, str | int | None] = _place_of(b, test.args[0]) or (None, None)
     function = _last_part(test.func)
     if function == "is_tensor":
         return (Narrowing(*place, "tensor", True),)
@@ -119,7 +116,7 @@ def _if_same(b: Builder, compared: ast.expr, other: ast.expr) -> tuple[Narrowing
     return (Narrowing(*place, "tensor", True),) if name == "Tensor" else ()
 
 
-def _no_tensor(place: tuple[Name, str | int | None]) -> Narrowing:
+def _no_tensor(place: tuple[Name | None, str | int | None]) -> Narrowing:
     """No tensor in the first branch, and nothing is said of the second."""
     return Narrowing(*place, "tensor", False, True, False)
 

@@ -108,10 +108,10 @@ DEFERRED = {
 
         def losses(loader):
             for x, y in loader:
-                CACHE.update({len(CACHE): F.mse_loss(model(x), y)})  # expect: TML102
+                CACHE.update({len(CACHE): F.mse_loss(model(x), y)})
             return sum(CACHE.values())
 
         def train(loader):
-            print(losses(loader))  # instead: losses(loader).backward()
+            losses(loader).backward()
         """,
 }
