@@ -78,28 +78,41 @@ class Agent:
         loss.backward()
         self.optimizer.step()
 """
-CYCLE = """\
+CIRCLE = """\
 import torch
 
-def note(history, loss):
-    history.append(loss)
-    if len(history) % 2:
-        note_twice(history, loss)
 
-def note_twice(history, loss):
-    note(history, loss)
+def visit(model, x, depth, kept):
+    if depth > 0:
+        descend(model, x, depth, kept)
 
-model = torch.nn.Linear(3, 3)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-note([], torch.ones(1))
-history = []
-for x in [torch.ones(3) for _ in range(99)]:
-    loss = model(x).pow(2).mean()
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-    note_twice(history, loss)
-print(len(history))
+
+def descend(model, x, depth, kept):
+    kept.append(model(x).mean())
+    visit(model, x, depth - 1, kept)
+"""
+ONCE = """\
+import torch
+import circle
+
+
+def once(x, depth):
+    found = []
+    circle.descend(torch.nn.Linear(3, 1), x, depth, found)
+    found[0].backward()
+
+
+once(torch.ones(3), 3)
+"""
+AGAIN = """\
+import torch
+import circle
+
+model = torch.nn.Linear(3, 1)
+kept = []
+for x in torch.ones(9, 2, 3):
+    circle.visit(model, x, len(x), kept)
+print(float(sum(kept)))
 """
 Told = dict[str, list[tuple[str, int, str]]]
 
@@ -153,9 +166,12 @@ def test_the_classes_of_files_that_have_nothing_to_do_with_one(tmp_path: Path) -
         assert told(tmp_path, order) == {"episode.py": [], "operators.py": []}
 
 
-def test_which_of_two_functions_is_called_first_that_call_each_other(tmp_path: Path) -> None:
+def test_functions_that_call_each_other(tmp_path: Path) -> None:
+    """What a function does is seen wherever the circle that it is a part of was entered first."""
     (tmp_path / "pyproject.toml").write_text("", encoding="utf-8")
-    (tmp_path / "one.py").write_text(CYCLE, encoding="utf-8")
-    (tmp_path / "other.py").write_text(CYCLE.replace("note([], torch", "print(torch"), encoding="utf-8")
-    found = told(tmp_path, ["one.py", "other.py"])
-    assert found == {name: [(name, 4, "TML102")] for name in found}
+    for name, text in {"circle": CIRCLE, "once": ONCE, "again": AGAIN}.items():
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    names = ["once.py", "again.py", "circle.py"]
+    first, *others = [told(tmp_path, order) for order in itertools.permutations(names)]
+    assert all(other == first for other in others)
+    assert first["again.py"]
