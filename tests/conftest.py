@@ -2,10 +2,14 @@
 
 None uses results of earlier runs, or leaves any in the user's cache directory, but for those about that. In several
 processes, one that has nothing left to do takes tests over: some take minutes, and others wait for processes. What
-checks files is imported once, and not anew in each worker process of each run.
+checks files is imported once in each, and not anew in each worker process of each run. Python keeps what it compiles,
+also where it is told not to: hundreds of tests start the linter. Modules and tests live to the end: the collector looks at
+what came since only, as many tests collect.
 """
 
+import gc
 import os
+import sys
 from typing import Any
 
 import pytest
@@ -14,7 +18,19 @@ from torchmemlint.engine.pool import warm_up
 from torchmemlint.rules.registry import all_rules
 
 os.environ["TORCHMEMLINT_NO_CACHE"] = "1"
-warm_up(frozenset(rule.code for rule in all_rules()))
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if not session.config.getoption("numprocesses", None):  # the one that only hands out tests checks no files
+        warm_up(frozenset(rule.code for rule in all_rules()))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _little_to_look_through() -> None:
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

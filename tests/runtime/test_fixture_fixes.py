@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import ast
 import difflib
-import gc
-import importlib
 import multiprocessing
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,15 +31,6 @@ def key(path: Path) -> str:
 
 def twin(path: Path) -> Path:
     return path.with_name(path.name.replace(".fixed.py", ".py"))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _little_to_look_through() -> Iterator[None]:
-    importlib.import_module("torch._dynamo")  # as optimizers do: hundreds of thousands of objects
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.mark.parametrize("path", [path for path in FIXED if key(path) not in CANNOT_RUN], ids=key)

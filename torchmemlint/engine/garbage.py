@@ -18,16 +18,29 @@ def quiet_collector() -> Iterator[Callable[[], None]]:
     """
     was_enabled = gc.isenabled()
     gc.disable()
-    gc.freeze()
 
     def collect() -> None:
         if gc.get_count()[0] >= _MOST_UNCOLLECTED:
             gc.collect()
 
     try:
-        yield collect
+        with set_aside():
+            yield collect
+        with set_aside():  # what lives is not young any more: it need not be looked through once the collector is back
+            pass
     finally:
-        gc.freeze()  # what lives is not young any more: it need not be looked through as soon as the collector is back
-        gc.unfreeze()
         if was_enabled:
             gc.enable()
+
+
+@contextlib.contextmanager
+def set_aside() -> Iterator[None]:
+    """Keep the collector from what lives now. A program that has frozen what it has keeps that: nothing is done."""
+    if gc.get_freeze_count():
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

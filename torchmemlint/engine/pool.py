@@ -8,7 +8,6 @@ serves no other.
 from __future__ import annotations
 
 import contextlib
-import gc
 import multiprocessing
 import os
 import signal
@@ -22,7 +21,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from torchmemlint.engine.context import prepare
-from torchmemlint.engine.garbage import quiet_collector
+from torchmemlint.engine.garbage import quiet_collector, set_aside
 from torchmemlint.engine.one_file import FileResult, Profile, check_file, is_fleeting, passed_over
 from torchmemlint.engine.watching import bounded_memory, processor_seconds, too_long
 from torchmemlint.immutable import immutable
@@ -93,6 +92,7 @@ def _parallel(
     pending = deque(_batches(tasks, profiles, workers))
     context = _context()
     team: dict[connection.Connection, _Worker] = {}
+    aside = contextlib.ExitStack()
 
     def give(worker: _Worker) -> None:
         worker.give(pending.popleft())
@@ -112,7 +112,7 @@ def _parallel(
                 with quiet_collector():
                     warm_up(_codes(profiles))
                     prepare([(task.path, profiles[task.profile]) for task in tasks], workers)
-            gc.freeze()
+            aside.enter_context(set_aside())
         while pending or team:
             while pending and len(team) < workers:
                 give(_Worker.start(context, profiles))
@@ -143,8 +143,7 @@ def _parallel(
                 yield number, passed_over(task.path, too_long(profile.limits), profile)
     finally:
         _end(team.values())  # left early: interrupted
-        if _can_fork():
-            gc.unfreeze()
+        aside.close()
 
 
 class Reserve:
