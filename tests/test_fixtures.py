@@ -86,14 +86,20 @@ def codes_for(path: Path) -> frozenset[str]:
     return frozenset(rule.code for rule in RULES if rule.code == own or (rule.on and rule.code[3] in digits))
 
 
-def check(path: Path, text: str) -> list[Finding]:
-    """The findings that are shown where nothing else is asked for."""
+@cache
+def known(path: Path, text: str) -> tuple[Finding, ...]:
     from torchmemlint.engine.checking import check_text
 
     found = check_text(text, path, codes_for(path))
-    return [finding for finding in found if finding.confidence is not Confidence.POSSIBLE]
+    return tuple(finding for finding in found if finding.confidence is not Confidence.POSSIBLE)
 
 
+def check(path: Path, text: str) -> list[Finding]:
+    """The findings that are shown where nothing else is asked for."""
+    return list(known(path, text))
+
+
+@cache
 def fix(path: Path, text: str) -> FixResult:
     return fix_text(text, check(path, text), lambda changed: check(path, changed), unsafe=not has_safe_fix(path))
 
