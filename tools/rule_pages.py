@@ -135,11 +135,12 @@ def examples(rule: Rule) -> Iterator[str]:
 
 
 def output(rule: Rule, path: Path, *arguments: str) -> str:
-    """What the linter prints of a program."""
+    """What the linter prints of a program, which has to do with no other."""
     from torchmemlint.cli.main import main
 
+    alone = ("--project-root", str(path.parent), "--quiet", "--isolated", "--color=never")
     with contextlib.redirect_stdout(io.StringIO()) as stream, contextlib.redirect_stderr(io.StringIO()):
-        main((str(path), "--select", rule.code, *arguments, "--quiet", "--isolated", "--color=never"))
+        main((str(path), "--select", rule.code, *arguments, *alone))
     return stream.getvalue()
 
 
