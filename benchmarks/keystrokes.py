@@ -50,8 +50,10 @@ class Keystroke:
     readable: bool
 
 
-async def type_into(text: str, path: Path, root: Path, workspace: str, pause: float) -> tuple[list[Keystroke], float]:
-    """Type the lines into a file, and take them back; also the seconds until the first answer after opening.
+async def type_into(
+    text: str, path: Path, root: Path, workspace: str, pause: float, lines: int = len(LINES)
+) -> tuple[list[Keystroke], float]:
+    """Type so many of the lines into a file, and take them back; also the seconds until the first answer after opening.
 
     `workspace` is `open` or `all`: whether the other files of the project are checked at the same time. `pause` is the
     time in seconds between an answer and the next keystroke.
@@ -79,7 +81,7 @@ async def type_into(text: str, path: Path, root: Path, workspace: str, pause: fl
     await client.text_document_diagnostic_async(question)
     opened = time.perf_counter() - start
     strokes = []
-    for number, change in enumerate(_changes(text), 2):
+    for number, change in enumerate(_changes(text, lines), 2):
         event, after = change
         identifier = lsp.VersionedTextDocumentIdentifier(uri=uri, version=number)
         work, start = _work(client), time.perf_counter()
@@ -107,9 +109,9 @@ def _work(client: LanguageClient) -> float:
     return time.clock_gettime(clock.value)
 
 
-def _changes(text: str):
+def _changes(text: str, lines: int):
     """The keystrokes, each with the text after it."""
-    for anchor, line in LINES:
+    for anchor, line in LINES[:lines]:
         row = next((n for n, have in enumerate(text.split("\n")) if anchor in have), None)
         if row is None:  # a file of the user's: somewhere in it
             row = text.count("\n") * (LINES.index((anchor, line)) + 1) // (len(LINES) + 1)
@@ -163,6 +165,7 @@ def main() -> None:
     parser.add_argument("--root", type=Path, help="the project that it belongs to")
     parser.add_argument("--rows", type=int, default=1000, help="of the made-up script")
     parser.add_argument("--workspace", type=int, default=0, help="so many other files, checked at the same time")
+    parser.add_argument("--lines", type=int, default=len(LINES), help="how many are typed (default %(default)s)")
     parser.add_argument("--pause", type=float, default=0.5, help="seconds between keystrokes")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -175,7 +178,7 @@ def main() -> None:
             other = training_script(300 + number % 200).replace("Segmenter", f"Segmenter{number}")
             (root / f"module_{number}.py").write_text(other, encoding="utf-8")
         workspace = "all" if options.workspace else "open"
-        strokes, opened = asyncio.run(type_into(text, path, root, workspace, options.pause))
+        strokes, opened = asyncio.run(type_into(text, path, root, workspace, options.pause, options.lines))
     ast_parse = []
     for _ in range(5):
         start = time.perf_counter()

@@ -3,7 +3,7 @@
 None uses results of earlier runs, or leaves any in the user's cache directory, but for those about that. In several
 processes, one that has nothing left to do takes tests over: some take minutes, and others wait for processes. What
 checks files is imported once in each, and not anew in each worker process of each run. Python keeps what it compiles,
-also where it is told not to: hundreds of tests start the linter. Modules and tests live to the end: the collector looks at
+also where it is told not to: hundreds of tests start the linter. Modules live to the end: the collector looks at
 what came since only, as many tests collect.
 """
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from programs import compiles
 from test_properties import comes_to_rest, here, try_to_check
 
-SOURCES = st.one_of(hypothesmith.from_grammar(), hypothesmith.from_node())
+SOURCES = st.deferred(lambda: st.one_of(hypothesmith.from_grammar(), hypothesmith.from_node()))  # takes a while
 TRAINING = """\
 import torch
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -52,22 +53,22 @@ def imported(tree: ast.AST, package: str) -> Iterator[str]:
                 yield from imported(node, package)
 
 
-def imports_of(path: Path) -> set[str]:
-    return {*imported(ast.parse(path.read_text(encoding="utf-8")), f"torchmemlint.flow.{path.parent.name}")}
-
-
-IMPORTS = {name: imports_of(path) for name, path in FILES.items()}
+@cache
+def imports_of(name: str) -> frozenset[str]:
+    """What a module of the core imports."""
+    path = FILES[name]
+    return frozenset(imported(ast.parse(path.read_text(encoding="utf-8")), f"torchmemlint.flow.{path.parent.name}"))
 
 
 def imports_of_core(name: str) -> set[str]:
     """The modules of the core that one imports."""
-    return {i if i in FILES else i.rpartition(".")[0] for i in IMPORTS[name]} & FILES.keys()
+    return {i if i in FILES else i.rpartition(".")[0] for i in imports_of(name)} & FILES.keys()
 
 
 @pytest.mark.parametrize("room", BELOW)
 def test_a_room_imports_only_what_stands_below(room: str) -> None:
     for name in (name for name in FILES if ROOMS[name] == room):
-        for other in IMPORTS[name]:
+        for other in imports_of(name):
             parts = other.split(".")
             if parts[:2] == ["torchmemlint", "flow"]:
                 assert parts[2] in BELOW[room] | {room}, f"{name} imports {other}"
@@ -84,9 +85,9 @@ def test_names_need_only_references_and_values() -> None:
 
 
 def test_nothing_but_lowering_knows_syntax_trees() -> None:
-    for name, others in IMPORTS.items():
+    for name in FILES:
         if ROOMS[name] != "ir":
-            assert not {other.partition(".")[0] for other in others} & {"ast", "libcst"}, name
+            assert not {other.partition(".")[0] for other in imports_of(name)} & {"ast", "libcst"}, name
 
 
 def test_no_module_imports_itself_through_others() -> None:

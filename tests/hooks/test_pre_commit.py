@@ -96,6 +96,7 @@ def hooks(tmp_path_factory: pytest.TempPathFactory) -> Hooks:
     return Hooks(ours, commit_everything(ours, variables), variables)
 
 
+@pytest.mark.slow
 def test_both_hooks_on_a_project(tmp_path: Path, hooks: Hooks) -> None:
     project = tmp_path / "project"
     (project / "vendored").mkdir(parents=True)
@@ -148,6 +149,7 @@ def test_the_examples_of_the_page_are_configurations(tmp_path: Path, hooks: Hook
     assert hooks.run(tmp_path, "validate-config", "c.yaml")[0] == 1
 
 
+@pytest.mark.slow
 def test_arguments_of_the_page_reach_the_linter(tmp_path: Path, hooks: Hooks) -> None:
     (tmp_path / "bad.py").write_text(BAD)
     hook = textwrap.indent(EXAMPLES[1], "  ")
@@ -163,6 +165,7 @@ def test_arguments_of_the_page_reach_the_linter(tmp_path: Path, hooks: Hooks) ->
     assert (tmp_path / "bad.py").read_text() == BAD
 
 
+@pytest.mark.slow
 def test_the_hook_is_tried_without_a_configuration(tmp_path: Path, hooks: Hooks) -> None:
     (tmp_path / "bad.py").write_text(BAD)
     (tmp_path / "good.py").write_text(GOOD)

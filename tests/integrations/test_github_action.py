@@ -146,6 +146,7 @@ def test_every_action_is_pinned_to_a_commit() -> None:
             assert used in ("./", "OWNER/torchmemlint@COMMIT") or re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", used), used
 
 
+@pytest.mark.slow
 def test_the_linter_is_installed_from_the_revision_of_the_action_and_run(runner: Runner) -> None:
     done = runner.run("Install torchmemlint", {"python": sys.executable}, {})
     assert done.returncode == 0, done.stdout + done.stderr

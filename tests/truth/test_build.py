@@ -8,6 +8,8 @@ import random
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,8 +30,14 @@ def some(count: int, seed: int = 3) -> list[Program]:
     return [first_of(seed, plan) for plan in plans(seed, count)]
 
 
-PROGRAMS = some(60)
-GRID = [(plan, first_of(0, plan)) for plan in grid(0, 1)]
+@cache
+def programs() -> list[Program]:
+    return some(60)
+
+
+@cache
+def of_grid() -> list[tuple[Plan, Program]]:
+    return [(plan, first_of(0, plan)) for plan in grid(0, 1)]
 
 
 def test_the_same_seed_gives_the_same_programs_in_every_process() -> None:
@@ -37,7 +45,7 @@ def test_the_same_seed_gives_the_same_programs_in_every_process() -> None:
         "from tests.truth.examples import fingerprint\nfrom tests.truth.sample import first_of, plans\n"
         "print([fingerprint(first_of(3, plan)) for plan in plans(3, 20)])"
     )
-    here = str([fingerprint(program) for program in PROGRAMS[:20]])
+    here = str([fingerprint(program) for program in programs()[:20]])
     for seed in "01":
         variables = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
         done = subprocess.run(
@@ -47,18 +55,18 @@ def test_the_same_seed_gives_the_same_programs_in_every_process() -> None:
 
 
 def test_a_pair_does_not_depend_on_how_many_there_are() -> None:
-    assert [program.files for program in some(3)] == [program.files for program in PROGRAMS[:3]]
+    assert [program.files for program in some(3)] == [program.files for program in programs()[:3]]
 
 
 def test_another_seed_gives_other_programs() -> None:
-    assert not {fingerprint(program) for program in some(20, seed=4)} & {fingerprint(program) for program in PROGRAMS}
+    assert not {fingerprint(program) for program in some(20, seed=4)} & {fingerprint(program) for program in programs()}
 
 
 def test_every_value_of_every_table_occurs_in_the_grid() -> None:
-    for plan, program in GRID:
+    for plan, program in of_grid():
         dimension, _, value = plan.strange.partition("=")
         assert program.values[dimension] == value
-    strange = {plan.strange for plan, _ in GRID}
+    strange = {plan.strange for plan, _ in of_grid()}
     assert strange == {f"{dimension}={value}" for dimension, values in tables.dimensions().items() for value in values}
     assert len(strange) > 350
 
@@ -72,9 +80,9 @@ def test_the_tables_are_complete() -> None:
         assert value in tables.dimensions()[dimension]
 
 
-@pytest.mark.parametrize("programs", [PROGRAMS, [program for _, program in GRID]], ids=["drawn", "grid"])
-def test_the_files_of_a_program(programs: list[Program]) -> None:
-    for program in programs:
+@pytest.mark.parametrize("made", [programs, lambda: [program for _, program in of_grid()]], ids=["drawn", "grid"])
+def test_the_files_of_a_program(made: Callable[[], list[Program]]) -> None:
+    for program in made():
         assert "main.py" in program.files
         for name, text in program.files.items():
             ast.parse(text, feature_version=(3, 10))
@@ -90,9 +98,9 @@ def test_the_files_of_a_program(programs: list[Program]) -> None:
 
 
 def test_files_take_from_each_other_what_they_use() -> None:
-    files = {len(program.files) for program in PROGRAMS}
+    files = {len(program.files) for program in programs()}
     assert {1, 2, 3} <= files
-    for program in [*PROGRAMS, *(program for _, program in GRID)]:
+    for program in [*programs(), *(program for _, program in of_grid())]:
         for name, text in program.files.items():
             for module in re.findall(r"^from (\w+) import", text, re.MULTILINE):
                 if f"{module}.py" in program.files:
@@ -100,7 +108,7 @@ def test_files_take_from_each_other_what_they_use() -> None:
 
 
 def test_a_twin_shares_what_twins_share() -> None:
-    for plan, program in zip(plans(3, 30), PROGRAMS, strict=False):
+    for plan, program in zip(plans(3, 30), programs(), strict=False):
         twin = twin_of(3, plan, program, harmful=program.form == "leak")
         assert twin.values != program.values
         assert twin.seed == program.seed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,20 +12,23 @@ from tests.truth.examples import Example
 from tests.truth.score import in_process, scored
 from tests.truth.stored import SAMPLE, StaleError, load, seed_of
 
-PAIRS = list(load())
+
+@cache
+def stored() -> list[tuple[Example, Example]]:
+    return list(load())
 
 
 def test_the_texts_are_those_that_were_run() -> None:
-    assert len(PAIRS) == 400
+    assert len(stored()) == 400
 
 
 def test_one_of_two_twins_is_harmful() -> None:
-    for first, second in PAIRS:
+    for first, second in stored():
         assert first.label.harmful != second.label.harmful
 
 
 def test_every_truth_occurs_with_graphs_that_are_live_and_spent() -> None:
-    labels = [example.label for pair in PAIRS for example in pair]
+    labels = [example.label for pair in stored() for example in pair]
     truths = Counter(label.truth for label in labels)
     assert set(truths) == {"leak", "deferred", "waste", "clean"}
     assert min(truths.values()) > 20
@@ -45,7 +49,7 @@ def test_a_changed_text_is_noticed(tmp_path: Path) -> None:
 
 
 def test_the_linter_can_be_scored_without_torch() -> None:
-    examples: list[Example] = [example for pair in PAIRS[:25] for example in pair]
+    examples: list[Example] = [example for pair in stored()[:25] for example in pair]
     score = scored(examples, in_process(examples))
     assert score.pairs <= 25
     assert 0 < score.told_apart <= score.pairs
@@ -57,7 +61,7 @@ def test_torch_says_the_same_again() -> None:
     from tests.truth.pairs import Tally, pairs
     from tests.truth.sample import Plan
 
-    chosen = PAIRS[::20]
+    chosen = stored()[::20]
     again = {pair.plan.pair: pair for pair in pairs(seed_of(), (Plan(first.pair, {}) for first, _ in chosen), Tally())}
     for first, second in chosen:
         pair = again[first.pair]

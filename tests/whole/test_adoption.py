@@ -34,6 +34,7 @@ def spread(p):
 """
 
 
+@pytest.mark.slow
 def test_old_findings_stay_out_and_new_ones_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repository = Repository(tmp_path / "repository")
     monkeypatch.chdir(repository.root)

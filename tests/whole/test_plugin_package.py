@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.slow
 PROGRAM = "import torch\n\n\ndef start(on):\n    if on:\n        torch.cuda.memory._record_memory_history()\n"
 
 

@@ -21,7 +21,7 @@ def torch_files() -> list[Path]:
     return [] if found is None or found.origin is None else sorted(Path(found.origin).parent.rglob("*.py"))
 
 
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("part", [0, 1, *(pytest.param(part, marks=pytest.mark.slow) for part in range(2, 8))])
 def test_a_quarter_of_all_files(part: int) -> None:
     checked = 0
     for index, path in enumerate([*FILES, *torch_files()][part::32]):
