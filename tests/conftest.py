@@ -16,6 +16,7 @@ import pytest
 
 from torchmemlint.engine.pool import warm_up
 from torchmemlint.rules.registry import all_rules
+from torchmemlint.syntax import cst
 
 os.environ["TORCHMEMLINT_NO_CACHE"] = "1"
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -25,6 +26,7 @@ sys.dont_write_bytecode = False
 def pytest_sessionstart(session: pytest.Session) -> None:
     if not session.config.getoption("numprocesses", None):  # the one that only hands out tests checks no files
         warm_up(frozenset(rule.code for rule in all_rules()))
+        cst.load()
 
 
 @pytest.fixture(scope="module", autouse=True)

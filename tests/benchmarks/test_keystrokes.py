@@ -32,7 +32,18 @@ def test_the_script_has_about_as_many_rows_as_asked_for_and_parses(script, rows:
 
 
 def test_every_keystroke_is_answered() -> None:
-    words = [sys.executable, str(FOLDER / "keystrokes.py"), "--rows", "1", "--workspace", "3", "--pause", "0.02", "--lines", "2"]
+    words = [
+        sys.executable,
+        str(FOLDER / "keystrokes.py"),
+        "--rows",
+        "1",
+        "--workspace",
+        "3",
+        "--pause",
+        "0.02",
+        "--lines",
+        "2",
+    ]
     done = subprocess.run([*words, "--json"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)

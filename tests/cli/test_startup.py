@@ -35,9 +35,7 @@ def test_version_and_help_are_light(tmp_path: Path, argument: str) -> None:
 
 def test_a_check_never_imports_torch(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("import torch\n\n\ndef double(x: torch.Tensor) -> torch.Tensor:\n    return x * 2\n")
-    done = fresh(
-        ["--isolated", "--jobs=1", "-n", "a.py"], ["torch", "numpy", "libcst.matchers", "importlib.metadata"], tmp_path
-    )
+    done = fresh(["--isolated", "--jobs=1", "-n", "a.py"], ["torch", "numpy", "libcst", "importlib.metadata"], tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -25,6 +25,7 @@ from torchmemlint.engine.garbage import quiet_collector, set_aside
 from torchmemlint.engine.one_file import FileResult, Profile, check_file, is_fleeting, passed_over
 from torchmemlint.engine.watching import bounded_memory, processor_seconds, too_long
 from torchmemlint.immutable import immutable
+from torchmemlint.syntax import cst
 
 _BYTES_PER_WORKER = 150_000  # about half a second of analysis: less is not worth a process
 GRACE = 3.0  # seconds for a worker to notice itself that a file takes too long
@@ -111,6 +112,7 @@ def _parallel(
             if workers > 1:  # once here instead of once in each worker
                 with quiet_collector():
                     warm_up(_codes(profiles))
+                    cst.load()
                     prepare([(task.path, profiles[task.profile]) for task in tasks], workers)
             aside.enter_context(set_aside())
         while pending or team:

@@ -6,12 +6,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import libcst
-
 from torchmemlint.findings import Finding
 from torchmemlint.fixes.edits import BOM, EditError, Replacement, TextIndex, compatible, replace, resolve
 from torchmemlint.fixes.eligibility import eligible
 from torchmemlint.fixes.identity import Change, compare
+from torchmemlint.syntax import cst
 from torchmemlint.syntax.patterns import too_deep
 from torchmemlint.syntax.text import parse_with_libcst
 
@@ -165,7 +164,7 @@ def _parse_problem(text: str) -> str | None:
         return "patterns are nested too deeply for libcst"
     try:
         parse_with_libcst(text.removeprefix(BOM))
-    except libcst.ParserSyntaxError as error:
+    except cst.ParserSyntaxError as error:
         return f"{error.message} at row {error.raw_line}"
     return None
 

@@ -6,10 +6,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import libcst as cst
-
 from torchmemlint.findings import Edit, Position, Span
 from torchmemlint.flow.facts import FileFacts
+from torchmemlint.syntax import cst
 from torchmemlint.syntax.source_module import Piece
 from torchmemlint.syntax.text import text_of
 from torchmemlint.syntax.walking import inside

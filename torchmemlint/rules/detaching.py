@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import libcst as cst
-
 from torchmemlint.findings import Edit, Fix, Span
 from torchmemlint.flow.models.containers import ADDING
 from torchmemlint.rules.findings import call_method, detach_fix
+from torchmemlint.syntax import cst
 from torchmemlint.syntax.source_module import Piece, Site
 from torchmemlint.syntax.text import text_of
 from torchmemlint.syntax.walking import inside

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import libcst as cst
-
 from torchmemlint.doubts import Doubt
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.rules.base import Rule
+from torchmemlint.syntax import cst
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
 
@@ -59,14 +58,12 @@ def offered(title: str, applicability: Applicability, edits: tuple[Edit, ...]) -
     return Fix(title, applicability if edits else Applicability.HINT, edits)
 
 
-_ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.List, cst.Dict, cst.ListComp)
-
-
 def call_method(site: Site, method: str) -> tuple[Edit, ...]:
     """Edits that put `.method()` behind an expression, with parentheses where it needs them."""
     node = site.node
     span = site.span
-    if isinstance(node, _ATOMS):
+    atoms = cst.Name | cst.Attribute | cst.Call | cst.Subscript | cst.List | cst.Dict | cst.ListComp
+    if isinstance(node, atoms):
         return (Edit(Span(span.end, span.end), f".{method}()"),)
     return (Edit(Span(span.start, span.start), "("), Edit(Span(span.end, span.end), f").{method}()"))
 

@@ -15,12 +15,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-import libcst as cst
-
 from torchmemlint.findings import Position, Span
 from torchmemlint.immutable import immutable
 from torchmemlint.source.decoding import LimitReached, UnreadableFile
-from torchmemlint.syntax import patterns, statements
+from torchmemlint.syntax import cst, patterns, statements
 from torchmemlint.syntax.text import characters, code_of, parse_with_libcst
 from torchmemlint.syntax.trees import PARSING, Tree, Trees
 

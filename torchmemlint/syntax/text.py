@@ -5,11 +5,15 @@ from __future__ import annotations
 import ast
 import contextlib
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
-import libcst as cst
+from torchmemlint.syntax import cst
 
-_EMPTY = cst.Module([])
+
+@cache
+def empty() -> cst.Module:
+    """A module of nothing."""
+    return cst.Module([])
 
 
 @lru_cache(maxsize=2_048)  # loops, calls and passes come by the same nodes again and again
@@ -25,7 +29,7 @@ def text_of(node: cst.CSTNode) -> str:
 def code_of(node: cst.CSTNode) -> str:
     """The node's source text, with the blanks and brackets that it has: that of a tree made elsewhere, with few."""
     plain = _chain(node)
-    return plain if plain is not None else _EMPTY.code_for_node(node)
+    return plain if plain is not None else empty().code_for_node(node)
 
 
 def _chain(node: cst.CSTNode) -> str | None:

@@ -9,14 +9,16 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import libcst as cst
+from typing import TYPE_CHECKING
 
 from torchmemlint.config.limits import MAX_NESTING
+from torchmemlint.syntax import cst
 from torchmemlint.syntax.patterns import too_deep
-from torchmemlint.syntax.positions import CodeRanges, code_ranges
 from torchmemlint.syntax.standard import parse
-from torchmemlint.syntax.text import form_feeds, parse_with_libcst
+from torchmemlint.syntax.text import empty, form_feeds, parse_with_libcst
+
+if TYPE_CHECKING:
+    from torchmemlint.syntax.positions import CodeRanges
 
 
 @dataclass(eq=False, slots=True)
@@ -31,6 +33,8 @@ class Tree:
     def ranges(self) -> CodeRanges:
         """Start and end of every node, within the piece."""
         if self._ranges is None:
+            from torchmemlint.syntax.positions import code_ranges  # which imports libcst
+
             self._ranges = _moved(code_ranges(self.module), form_feeds(self.text))
         return self._ranges
 
@@ -64,7 +68,7 @@ class Trees:
 
     def concrete(self, text: str, path: Path) -> Tree:
         """The libcst tree of a piece of the file `path`; empty where libcst cannot read what Python can."""
-        return Tree(text, _EMPTY if too_deep(text) else _parsed(text))
+        return Tree(text, empty() if too_deep(text) else _parsed(text))
 
 
 PARSING = Trees()
@@ -111,9 +115,6 @@ class KeptTrees(Trees):
         return self._concrete[path, text]
 
 
-_EMPTY = cst.Module([])
-
-
 def _parsed(text: str) -> cst.Module:
     """What libcst parses of a text; empty where it cannot read what Python can."""
     try:
@@ -121,7 +122,7 @@ def _parsed(text: str) -> cst.Module:
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 - nothing is said about such a piece
-        return _EMPTY
+        return empty()
 
 
 def _parse(text: str) -> cst.Module:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-import libcst as cst
+from torchmemlint.syntax import cst
 
 _PUNCTUATION = frozenset(
     "asynchronous colon comma dot equal first_colon footer header indent lbrace lbracket leading_lines "
@@ -18,14 +18,14 @@ _PUNCTUATION = frozenset(
 )
 # Where the fields of a class are declared in another order than they stand in the text.
 _IN_ORDER = {
-    cst.Arg: ("keyword", "value"),
-    cst.ClassDef: ("decorators", "name", "type_parameters", "bases", "keywords", "body"),
-    cst.ExceptHandler: ("type", "name", "body"),
-    cst.ExceptStarHandler: ("type", "name", "body"),
-    cst.FunctionDef: ("decorators", "name", "type_parameters", "params", "returns", "body"),
-    cst.IfExp: ("body", "test", "orelse"),
-    cst.MatchCase: ("pattern", "guard", "body"),
-    cst.Parameters: ("posonly_params", "params", "star_arg", "kwonly_params", "star_kwarg"),
+    "Arg": ("keyword", "value"),
+    "ClassDef": ("decorators", "name", "type_parameters", "bases", "keywords", "body"),
+    "ExceptHandler": ("type", "name", "body"),
+    "ExceptStarHandler": ("type", "name", "body"),
+    "FunctionDef": ("decorators", "name", "type_parameters", "params", "returns", "body"),
+    "IfExp": ("body", "test", "orelse"),
+    "MatchCase": ("pattern", "guard", "body"),
+    "Parameters": ("posonly_params", "params", "star_arg", "kwonly_params", "star_kwarg"),
 }
 _fields: dict[type, tuple[str, ...] | None] = {tuple: None, list: None}  # None: of what is no node
 
@@ -50,8 +50,8 @@ def _fields_of(kind: type) -> tuple[str, ...] | None:
 
 
 def _read_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
-    if kind in _IN_ORDER:
-        return _IN_ORDER[kind]
+    if kind.__name__ in _IN_ORDER:
+        return _IN_ORDER[kind.__name__]
     names = (field.name for field in fields(kind))
     return tuple(name for name in names if name not in _PUNCTUATION and not name.startswith("whitespace"))
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
 from torchmemlint.findings import Edit, Span
 from torchmemlint.rules.activations.places import inplace_argument
 from torchmemlint.rules.arguments import WrittenCall, shown
 from torchmemlint.rules.detaching import at
 from torchmemlint.rules.told import Told
+from torchmemlint.syntax import cst
 from torchmemlint.syntax.text import text_of
 
 
@@ -27,7 +26,8 @@ def out_of_place(told: Told) -> tuple[Edit, ...]:
         if isinstance(node.target, cst.Name):
             sign = text_of(node.operator).strip().removesuffix("=")
             right = piece.written(node.value)
-            if not isinstance(node.value, _ATOMS):
+            atoms = cst.Name | cst.Attribute | cst.Call | cst.Subscript | cst.Integer | cst.Float
+            if not isinstance(node.value, atoms):
                 right = f"({right})"
             return (Edit(told.span, f"{node.target.value} = {node.target.value} {sign} {right}"),)
     match told.call.node if told.call is not None else None:
@@ -38,9 +38,6 @@ def out_of_place(told: Told) -> tuple[Edit, ...]:
             renamed = Edit(piece.span(method), method.value.rstrip("_"))
             return (Edit(Span(start, start), f"{name} = "), renamed)
     return not_in_place(told.call)
-
-
-_ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float)
 
 
 # In-place methods that have no twin which returns a new tensor.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
 from torchmemlint.knowledge import activations
 from torchmemlint.rules.arguments import WrittenCall
+from torchmemlint.syntax import cst
 
 
 def inplace_argument(call: WrittenCall) -> cst.BaseExpression | None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
 from torchmemlint.flow.fact.outcomes import Precision
 from torchmemlint.rules.arguments import WrittenCall
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.findings import call_method, offered
 from torchmemlint.rules.told import Told
+from torchmemlint.syntax import cst
 from torchmemlint.syntax.source_module import Site
 
 

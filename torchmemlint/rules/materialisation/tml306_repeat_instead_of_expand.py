@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.arguments import WrittenCall, call_at
@@ -13,6 +11,7 @@ from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import report_operation, written
 from torchmemlint.rules.materialisation import copies
 from torchmemlint.rules.materialisation.copies import Repeated
+from torchmemlint.syntax import cst
 from torchmemlint.syntax.text import shortened, text_of
 
 

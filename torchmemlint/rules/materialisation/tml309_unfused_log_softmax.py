@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.fact.formulas import Formula
@@ -17,6 +15,7 @@ from torchmemlint.rules.arguments import call_at
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import report_operation, written
 from torchmemlint.rules.materialisation.unfused import Unfused, unfused
+from torchmemlint.syntax import cst
 
 _LOG = frozenset({"log"})
 _WORDS = _LOG | {"log_"}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
 from torchmemlint.findings import Applicability, Edit, Finding, Severity
 from torchmemlint.flow.fact.zeroing import Shown
 from torchmemlint.rules.arguments import WrittenCall
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.findings import offered
 from torchmemlint.rules.told import Told
+from torchmemlint.syntax import cst
 from torchmemlint.syntax.walking import inside
 
 
