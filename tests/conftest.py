@@ -3,8 +3,8 @@
 None uses results of earlier runs, or leaves any in the user's cache directory, but for those about that. In several
 processes, one that has nothing left to do takes tests over: some take minutes, and others wait for processes. What
 checks files is imported once in each, and not anew in each worker process of each run. Python keeps what it compiles,
-also where it is told not to: hundreds of tests start the linter. Modules live to the end: the collector looks at
-what came since only, as many tests collect.
+also where it is told not to: hundreds of tests start the linter. Modules live to the end: the collector looks at what
+came since, as many tests collect.
 """
 
 import gc
@@ -19,6 +19,7 @@ from torchmemlint.rules.registry import all_rules
 from torchmemlint.syntax import cst
 
 os.environ["TORCHMEMLINT_NO_CACHE"] = "1"
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of torch: the processes share the processors
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
