@@ -7,6 +7,7 @@ also where it is told not to: hundreds of tests start the linter. Modules live t
 came since, as many tests collect.
 """
 
+import contextlib
 import gc
 import os
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from torchmemlint.engine import garbage, pool
 from torchmemlint.engine.pool import warm_up
 from torchmemlint.rules.registry import all_rules
 from torchmemlint.syntax import cst
@@ -22,6 +24,7 @@ os.environ["TORCHMEMLINT_NO_CACHE"] = "1"
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # of torch: the processes share the processors
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+garbage.set_aside = pool.set_aside = contextlib.nullcontext  # what is frozen for all tests stays so
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

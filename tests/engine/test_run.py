@@ -208,18 +208,6 @@ def test_collector_comes_for_what_reference_counts_leave(
     assert all(found >= 9_000 for found in seen)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_what_a_program_has_frozen_stays_so(tmp_path: Path, jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "_BYTES_PER_WORKER", 1)
-    for name in "ab":
-        (tmp_path / f"{name}.py").write_text("import torch\n")
-    assert gc.get_freeze_count()  # as for all tests
-    thing: list[object] = []
-    check(tmp_path, jobs)
-    assert gc.get_freeze_count()
-    assert any(one is thing for one in gc.get_objects())
-
-
 def test_collector_is_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("import torch\n")
     assert gc.isenabled()

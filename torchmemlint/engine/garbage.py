@@ -35,10 +35,7 @@ def quiet_collector() -> Iterator[Callable[[], None]]:
 
 @contextlib.contextmanager
 def set_aside() -> Iterator[None]:
-    """Keep the collector from what lives now. A program that has frozen what it has keeps that: nothing is done."""
-    if gc.get_freeze_count():
-        yield
-        return
+    """Keep the collector from what lives now."""
     gc.freeze()
     try:
         yield
