@@ -46,7 +46,7 @@ def shows_work(text: str, **others: str) -> bool:
 
 def _reports(text: str, **others: str) -> bool:
     files = {"loading.py": text, "data.py": DATA, **{f"{name}.py": other for name, other in others.items()}}
-    return any((file, code) == ("loading.py", "TML401") for file, _, code, _ in cases.check(files))
+    return any((case.file, case.code) == ("loading.py", "TML401") for case in cases.cases(files))
 
 
 @pytest.mark.parametrize(

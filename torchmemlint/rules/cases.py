@@ -13,7 +13,7 @@ from torchmemlint.doubts import Confidence, is_guess, ordered
 from torchmemlint.findings import Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.domain.manners import How, Stored
 from torchmemlint.flow.fact.outcomes import Case, Place
-from torchmemlint.flow.fact.passes import Reason
+from torchmemlint.flow.fact.reasons import Reason
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.knowledge import versions
 from torchmemlint.rules import registry

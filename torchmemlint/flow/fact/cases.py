@@ -338,16 +338,14 @@ class Cases:
     def _callers(self, method: str) -> tuple[Path, ...]:
         """The files that call a method of this name."""
         if method not in self._calling:
-            called = f".{method}("
-            self._calling[method] = tuple(sorted(p for p in self._imports.files if called in self._sources.text(p)))
+            paths = (path for path in self._imports.files if f".{method}(" in self._sources.text(path))
+            self._calling[method] = tuple(sorted(paths))
         return self._calling[method]
-
-    def _is_large(self) -> bool:
-        return refs.made() > _MOST_REFERENCES or self._sources.size > _MOST_TEXT
 
     def _running(self, path: Path, pulse: Callable[[], None]) -> Engine:
         """Return the engine of a file; a new one if they have grown too large, or if the references are gone."""
-        if not self._engines or self._age != refs.forgotten() or self._is_large():
+        is_large = refs.made() > _MOST_REFERENCES or self._sources.size > _MOST_TEXT
+        if is_large or not self._engines or self._age != refs.forgotten():
             self._forget()
         kind = self._kind(path)
         if kind not in self._engines or kind is _Kind.ALONE:  # which classes others have says nothing of that
@@ -376,11 +374,6 @@ def _surer(one: Case, other: Case) -> bool:
 def _doubtfulness(case: Case) -> tuple[tuple[int, int, list[str]], bool, bool, bool]:
     """Of the doubts; then whether nothing is known to load from it, to repeat it, and to keep its graph."""
     return rank(case.doubts), case.is_unloaded, case.making or not case.repeated, case.kept is None
-
-
-def check(files: Mapping[str, str]) -> list[tuple[str, int, str, str]]:
-    """Return (file, line, code, confidence) of all cases in some files, which may import each other."""
-    return [(c.file, c.line, c.code, "advice" if c.advice else c.confidence.value) for c in cases(files)]
 
 
 def cases(files: Mapping[str, str]) -> list[Case]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, ItemsView, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,22 +17,12 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
+from torchmemlint.flow.fact.reasons import Reason
 from torchmemlint.flow.fact.teaching import Teaching
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import CallMethod, Function, Op, Unit
 
 _TRAINING = frozenset({"backward", "step", "grad"})
-
-
-class Reason(enum.Enum):
-    """Why a pass need not record a graph."""
-
-    EVALUATING = "the module is in evaluation mode"
-    READ = "only numbers are read from its results"
-    DETACHED = "all its results are detached"
-    UNTRAINED = "nothing trains the networks that it leads to"
-    ROLE = "what runs it infers or evaluates"
-    UNUSED = "nothing takes what it gives"
 
 
 @dataclass(frozen=True, slots=True)
