@@ -33,8 +33,8 @@ from torchmemlint.flow.engine.noting import Noting
 from torchmemlint.flow.ir.blocks import missed
 from torchmemlint.flow.ir.control import For, If
 
-_NOTED = frozenset({fx.Bend, fx.Hold, fx.Infer, fx.Move, fx.Put, fx.Ran, fx.Serve})  # only taken down: no work
-_QUIET = _NOTED | {fx.Note, fx.Read, fx.Use, fx.Step, fx.Differentiate}  # they change nothing that an object holds
+_NOTED = frozenset({fx.Bend, fx.Hold, fx.Infer, fx.Move, fx.Put, fx.Ran, fx.Serve, fx.Use})  # only taken down: no work
+_QUIET = _NOTED | {fx.Note, fx.Read, fx.Step, fx.Differentiate}  # they change nothing that an object holds
 
 
 class Substitution(Noting):
