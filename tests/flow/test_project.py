@@ -313,3 +313,15 @@ def test_a_module_elsewhere_may_turn_gradients_off_unless_it_is_asked_not_to(
     path = tmp_path / "judge.py"
     found = check_text(path.read_text(), path, frozenset(("TML201", "TML203")), Project(tmp_path))
     assert [finding.code for finding in found] == expected
+
+
+def test_what_the_folders_above_a_project_are_called(tmp_path: Path) -> None:
+    """They say nothing of it: in a checkout below a folder of tests, all is found."""
+    root = tmp_path / "tests" / "checkout"
+    (root / "tests").mkdir(parents=True)
+    text = 'import torch\n\n\ndef mask(n):\n    return torch.zeros(n, n).to("cuda")\n'
+    found = {}
+    for path in (root / "mask.py", root / "tests" / "mask.py"):
+        path.write_text(text, encoding="utf-8")
+        found[path.parent.name] = [one.code for one in check_text(text, path, frozenset({"TML501"}), Project(root))]
+    assert found == {"checkout": ["TML501"], "tests": []}

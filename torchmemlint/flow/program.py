@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchmemlint.flow.names import suites
@@ -52,7 +53,12 @@ class Program:
     @cached_property
     def is_test(self) -> bool:
         """A module of tests: what it computes is small, and whether it has a graph may be its subject."""
-        return suites.is_of_tests(self.source.path, self.source.text, self.imported.values())
+        return suites.is_of_tests(self.within, self.source.text, self.imported.values())
+
+    @property
+    def within(self) -> Path:
+        """Where the file lies in its project."""
+        return suites.within(self.source.path, None if self.project is None else self.project.root)
 
     def defines(self, name: str) -> bool:
         """Is this a function or class of the top level?"""

@@ -161,7 +161,7 @@ def overwriting(engine: Engine, path: Path) -> Iterator[Case]:
 def _is_test(engine: Engine, unit: Unit) -> bool:
     """Is a file one of tests, by its name, its folder, what it imports or what it defines?"""
     sources = engine.index.sources
-    path = sources.path(unit)
+    path = sources.within(sources.path(unit))
     if roles.is_test(engine, unit.module) or tests_live_here(path):
         return True
-    return is_of_tests(path, sources.text(path), unit.imports.values())
+    return is_of_tests(path, sources.text(sources.path(unit)), unit.imports.values())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchmemlint.flow.ir.lower import lower
 from torchmemlint.flow.ir.ops import Unit
+from torchmemlint.flow.names import suites
 
 if TYPE_CHECKING:
     import ast
@@ -41,9 +42,13 @@ class Sources:
         self.size = 0  # characters of what is kept
         self.sought: set[str] = set()  # files that were looked for since somebody last emptied this
 
+    def within(self, path: Path) -> Path:
+        """Where a file lies in the project."""
+        return suites.within(path, self._root)
+
     def name(self, path: Path) -> str:
         """The name of a file's module, seen from the root: where two folders have a `utils.py`, there are two names."""
-        relative = path.relative_to(self._root) if path.is_relative_to(self._root) else path
+        relative = self.within(path)
         return ".".join(relative.with_suffix("").parts).removesuffix(".__init__")
 
     def path(self, unit: Unit) -> Path:

@@ -21,6 +21,11 @@ def is_test(name: str, text: str | bytes) -> bool:
     return _DEFINES_TESTS.search(data) is not None
 
 
+def within(path: Path, root: Path | None) -> Path:
+    """Where a file lies in its project: what the folders above are called says nothing of it."""
+    return path.relative_to(root) if root is not None and path.is_relative_to(root) else path
+
+
 def is_of_tests(path: Path, text: str, imported: Iterable[str]) -> bool:
     """Is a file with this text, and these imports, one of tests, or does it lie among them?"""
     if is_test(path.name, text) or not _TESTS.isdisjoint(path.parts[-_TESTS_DEPTH:-1]):

@@ -61,7 +61,7 @@ class IneffectiveInplace(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield in-place forms that save nothing for backward."""
-        if tests_live_here(facts.path):
+        if tests_live_here(facts.program.within):
             return
         for formula, op, name in facts.calls("inplace"):
             kind = _kind(name)

@@ -83,7 +83,7 @@ class MaterialisedAttention(Rule):
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield attentions whose weights need not be made."""
         target = versions.release_of(facts.target_torch)
-        if tests_live_here(facts.path) or any(word in facts.source.text for word in _CHOSEN):
+        if tests_live_here(facts.program.within) or any(word in facts.source.text for word in _CHOSEN):
             return
         available = target >= _FUSED_SINCE
         for found in (one for formula in facts.formulas(_WORDS, _LAYERS) for one in chain.find(formula)):

@@ -73,7 +73,7 @@ class ImplicitReentrantCheckpoint(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield checkpoints that leave the choice to torch's default."""
-        if tests_live_here(facts.path):
+        if tests_live_here(facts.program.within):
             return
         target = versions.release_of(facts.target_torch)
         for formula, op, name in facts.calls("checkpoint"):
