@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchmemlint.engine.checking import check_text
+from torchmemlint.flow.project import Project
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
@@ -21,12 +22,13 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 )
 def test_files_of_a_suite_are_not_reported(fixture: str) -> None:
     text, code = (FIXTURES / fixture).read_text(encoding="utf-8"), frozenset({fixture[:6]})
-    assert check_text(text, Path("/project/src/models/some/layers.py"), code)
+    project = Project(Path("/tests/project"))
+    assert check_text(text, project.root / "src/models/some/layers.py", code, project)
     for path in ("tests/policies/rtc/test_modeling.py", "tests/models/some/layers.py"):
-        assert check_text(text, Path("/project", path), code) == []
+        assert check_text(text, project.root / path, code, project) == []
     test = text + "\n\ndef test_layers():\n    pass\n"
     for path in ("src/test_layers.py", "src/layers_test.py", "src/conftest.py"):
-        assert check_text(test, Path("/project", path), code) == []
+        assert check_text(test, project.root / path, code, project) == []
 
 
 @pytest.mark.parametrize("name", ["test_net.py", "net_test.py"])

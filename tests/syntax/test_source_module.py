@@ -4,13 +4,13 @@ import ast
 import sys
 from pathlib import Path
 
-import libcst as cst
 import pytest
 
 from tests.torch_files import torch_files
 from torchmemlint.config.limits import MAX_NESTING
 from torchmemlint.engine.checking import check_text
 from torchmemlint.source.decoding import UnreadableFile
+from torchmemlint.syntax import cst
 from torchmemlint.syntax.source_module import SourceModule
 
 HEADERS = {
