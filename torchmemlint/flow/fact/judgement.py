@@ -161,7 +161,8 @@ def overwriting(engine: Engine, path: Path) -> Iterator[Case]:
 def _is_test(engine: Engine, unit: Unit) -> bool:
     """Is a file one of tests, by its name, its folder, what it imports or what it defines?"""
     sources = engine.index.sources
-    path = sources.within(sources.path(unit))
-    if roles.is_test(engine, unit.module) or tests_live_here(path):
+    path = sources.path(unit)
+    within = sources.within(path)
+    if roles.is_test(engine, unit.module) or tests_live_here(within):
         return True
-    return is_of_tests(path, sources.text(sources.path(unit)), unit.imports.values())
+    return is_of_tests(within, sources.text(path), unit.imports.values())
