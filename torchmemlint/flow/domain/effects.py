@@ -113,8 +113,8 @@ class Write(Effect):
 class Erase(Effect):
     """A holder gives up what it holds: all of it (`key` is None), or what stands under a key."""
 
-    holder: Ref
     key: Key | None
+    holder: Ref
 
 
 @dataclass(slots=True, eq=False)
@@ -144,8 +144,8 @@ class InvokeMethod(Effect):
 class Load(Effect):
     """A place behind a symbol was read after calls that may have written it: `item` by `[key]`, else by `.key`."""
 
-    base: Value
     key: Key
+    base: Value
     item: bool
     result: Result
 
@@ -241,10 +241,10 @@ class Keep(Effect):
     """
 
     place: Place
-    phi: Phi
     sources: frozenset[Source]  # of what is stored
+    events: frozenset[Source]  # those of what comes round that come into being in each iteration
     came_round: frozenset[Source]  # of what the place holds at the end of the iteration
-    events: frozenset[Source]  # those of them that come into being in each iteration, or what they come from
+    phi: Phi
     spent: frozenset[Source]  # those of the events that backward has run through when the iteration ends
     how: How
     loop: Loop
@@ -369,10 +369,10 @@ class Repeat(Effect):
     """The effects of one iteration of a loop. `places`: what the loop is known to write. `over`: what it runs over."""
 
     loop: Loop
+    over: Value
     effects: list[Effect]
     places: tuple[Place, ...]
     bounded: bool = False  # by a few things that are written out
-    over: Value = NOTHING
     is_still: bool = False  # do they leave the state as it is?
 
 

@@ -234,7 +234,7 @@ def erase(frame: Frame, state: State, base: Value, key: Key | None, point: Point
                     if type(r) is Object and r.kind in _REPLACEABLE:
                         frame.gave_up(r)
         if holder.symbolic:
-            frame.log(Erase(point, holder, key))
+            frame.log(Erase(point, key, holder))
         if len(base.refs) > 1 or base.open:
             continue
         if key is None:

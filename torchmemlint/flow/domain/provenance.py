@@ -122,4 +122,4 @@ class Provenance:
 
 def places_of(sources: Iterable[Source]) -> set[Place]:
     """Return the places that something went through."""
-    return {s.place if isinstance(s, Phi) else (s.holder, s.key) for s in sources if isinstance(s, Phi | Slot)}
+    return {(s.holder, s.key) for s in sources if isinstance(s, Phi | Slot)}

@@ -323,10 +323,10 @@ Place = tuple[Ref | None, Key]  # (holder, key); the holder of a local variable 
 class Phi(Ref):
     """What a place held when an iteration of a loop began."""
 
-    __slots__ = ("key", "loop", "place")
+    __slots__ = ("holder", "key", "loop")
 
     def __init__(self, loop: Loop, holder: Ref | None, key: Key) -> None:
-        self.loop, self.place, self.key = loop, (holder, key), key
+        self.loop, self.holder, self.key = loop, holder, key
 
 
 class Slot(Ref):

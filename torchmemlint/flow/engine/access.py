@@ -200,7 +200,7 @@ def _behind(frame: Frame, state: State, holder: Ref, base: Value, name: Key, poi
 def _asked(frame: Frame, base: Value, key: Key, item: bool, point: Point, holder: Ref | None = None) -> Value:
     result = Result.of(point.site, point.context, holder)
     frame.arise(result)
-    frame.log(Load(point, base, key, item, result))
+    frame.log(Load(point, key, base, item, result))
     return symbol(result)
 
 

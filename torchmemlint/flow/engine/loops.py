@@ -120,7 +120,7 @@ def _log(frame: Frame, loop: Loop, inner: list[Effect], places: tuple[Place, ...
     over = frame.over.get(loop, NOTHING)
     if inner or over.refs:
         point = inner[0].point if inner else Point(loop.site, loop.context)
-        frame.log(Repeat(point, loop, inner, places, loop in frame.bounded, over))
+        frame.log(Repeat(point, loop, over, inner, places, loop in frame.bounded))
 
 
 def _comes_round(written: Written) -> bool:
@@ -277,7 +277,7 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
                 if fresh and how is not None:
                     spent = fresh & (back.spent | note.spent)
                     flags = reset, is_among(phi, fresh, read), note.stored
-                    frame.log(Keep(note.point, place, phi, note.sources, held, fresh, spent, how, loop, *flags))
+                    frame.log(Keep(note.point, place, note.sources, fresh, held, phi, spent, how, loop, *flags))
 
 
 def _survives(frame: Frame, loop: Loop, written: Written) -> bool:

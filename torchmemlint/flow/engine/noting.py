@@ -94,14 +94,14 @@ class Noting(Renaming):
         else:  # nothing of the caller decides whether it makes them
             events = self.sources(effect.events) & stored
         if events:
-            place = phi.place
+            place = phi.holder, phi.key
             seen = provenance.ancestors(self.frame.read_in.get(loop, ()), around)
             read = effect.read or is_among(phi, events, seen)
             point, how = self.at(effect), effect.how
             spent = events & (self.sources(effect.spent) | self.state.spent)
             reset = Reset.OFTEN if place[0] in self.frame.erased.get(loop, ()) else effect.reset
             flags = reset, read, self._stored(effect)
-            self.frame.log(fx.Keep(point, place, phi, sources, held, events, spent, how, loop, *flags))
+            self.frame.log(fx.Keep(point, place, sources, events, held, phi, spent, how, loop, *flags))
 
     def hold(self, effect: fx.Hold) -> None:
         """Note what variables of the callee hold when its loop comes round."""

@@ -39,6 +39,7 @@ from torchmemlint.flow.domain.refs import (
     root,
 )
 from torchmemlint.flow.domain.values import NOTHING, UNKNOWN, Value, of, symbol, tensor
+from torchmemlint.flow.ir.ops import Class, Function
 
 
 def resting_on(reference: Ref) -> Ref | None:
@@ -65,18 +66,6 @@ class Caller(Protocol):
         """Return a key of the callee as a key of the caller."""
 
 
-def _same(substitution: Caller, reference: Ref) -> Value:
-    return of(reference)
-
-
-def _input(substitution: Caller, reference: Ref) -> Value:
-    return UNKNOWN
-
-
-def _globals(substitution: Caller, reference: Ref) -> Value:
-    return symbol(reference)
-
-
 def _behind(s: Caller, reference: Behind) -> Value:
     base, key, machine = s.of(reference.base), reference.key, s.frame.machine
     if isinstance(key, Ref):
@@ -93,26 +82,15 @@ def _is_item(s: Caller, base: Value, key: Key, found: Value) -> bool:
     return False
 
 
-def _result(substitution: Caller, reference: Ref) -> Value:
-    return UNKNOWN
+def _context(s: Caller, made: Any) -> Context:
+    return extended(made.context, s.calls)
 
 
-def _object(s: Caller, made: Object) -> Value:
-    return of(Object.of(made.kind, made.site, extended(made.context, s.calls), made.about, made.older))
-
-
-def _code(s: Caller, code: Code) -> Value:
-    if type(code.frame) is Globals:
-        return of(code)
-    frames = s.of(code.frame).refs
-    return Value(frozenset(Code.of(code.function, frame) for frame in frames) or code.alone)
-
-
-def _class(s: Caller, reference: ClassRef) -> Value:
+def _of_code(s: Caller, reference: Code | ClassRef, what: Function | Class) -> Value:
     if type(reference.frame) is Globals:
         return of(reference)
     frames = s.of(reference.frame).refs
-    return Value(frozenset(ClassRef.of(reference.cls, frame) for frame in frames) or reference.alone)
+    return Value(frozenset(type(reference).of(what, frame) for frame in frames) or reference.alone)
 
 
 def _bound(s: Caller, bound: Bound) -> Value:
@@ -120,76 +98,36 @@ def _bound(s: Caller, bound: Bound) -> Value:
     return Value(frozenset(Bound.of(code, r) for code in codes for r in s.of(bound.receiver).refs))
 
 
-def _method(s: Caller, method: Method) -> Value:
-    return Value(frozenset(Method.of(r, method.name) for r in s.of(method.receiver).refs))
-
-
-def _super(s: Caller, reference: SuperRef) -> Value:
-    return Value(frozenset(SuperRef.of(reference.cls, r) for r in s.of(reference.receiver).refs))
-
-
-def _parameters(s: Caller, parameters: Parameters) -> Value:
-    return Value(frozenset(Parameters.of(r) for r in s.of(parameters.module).refs))
-
-
-def _graph(s: Caller, graph: Graph) -> Value:
-    return tensor((Graph.of(graph.site, extended(graph.context, s.calls)),))
-
-
-def _derived(s: Caller, node: Derived) -> Value:
-    return NOTHING
-
-
 def _part(s: Caller, part: Part) -> Value:
     wholes = s.of(part.whole).graph
     return tensor(Part.of(whole, part.number) if type(whole) is Graph else whole for whole in wholes)
 
 
-def _leaf(s: Caller, leaf: Leaf) -> Value:
-    return tensor((Leaf.of(leaf.site, extended(leaf.context, s.calls)),))
-
-
-def _bare(s: Caller, source: Bare) -> Value:
-    return tensor((Bare.of(source.site, extended(source.context, s.calls), source.copy, source.host),))
-
-
-def _loop(s: Caller, loop: Loop) -> Value:
-    return of(Loop.of(loop.site, extended(loop.context, s.calls)))
-
-
 def _phi(s: Caller, phi: Phi) -> Value:
-    loop = Loop.of(phi.loop.site, extended(phi.loop.context, s.calls))
-    holder, key = phi.place
-    if holder is None:
-        return tensor((Phi.of(loop, None, key),))
-    return tensor(Phi.of(loop, mine, s.key(key)) for mine in s.of(holder).refs)
-
-
-def _slot(s: Caller, slot: Slot) -> Value:
-    return tensor(Slot.of(mine, s.key(slot.key)) for mine in s.of(slot.holder).refs)
+    loop = Loop.of(phi.loop.site, _context(s, phi.loop))
+    if phi.holder is None:
+        return tensor((Phi.of(loop, None, phi.key),))
+    return tensor(Phi.of(loop, mine, s.key(phi.key)) for mine in s.of(phi.holder).refs)
 
 
 MAKERS: dict[type[Ref], Callable[[Any, Any], Value]] = {
-    Input: _input,
-    Globals: _globals,
+    **dict.fromkeys((Input, Result), lambda s, r: UNKNOWN),
+    Derived: lambda s, r: NOTHING,
+    Globals: lambda s, r: symbol(r),
+    **dict.fromkeys((External, Choice, Counted), lambda s, r: of(r)),
     Behind: _behind,
-    Result: _result,
-    Object: _object,
-    Code: _code,
-    ClassRef: _class,
+    Object: lambda s, r: of(Object.of(r.kind, r.site, _context(s, r), r.about, r.older)),
+    Code: lambda s, r: _of_code(s, r, r.function),
+    ClassRef: lambda s, r: _of_code(s, r, r.cls),
     Bound: _bound,
-    Method: _method,
-    SuperRef: _super,
-    External: _same,
-    Choice: _same,
-    Counted: _same,
-    Parameters: _parameters,
-    Graph: _graph,
-    Derived: _derived,
+    Method: lambda s, r: Value(frozenset(Method.of(mine, r.name) for mine in s.of(r.receiver).refs)),
+    SuperRef: lambda s, r: Value(frozenset(SuperRef.of(r.cls, mine) for mine in s.of(r.receiver).refs)),
+    Parameters: lambda s, r: Value(frozenset(Parameters.of(mine) for mine in s.of(r.module).refs)),
+    Graph: lambda s, r: tensor((Graph.of(r.site, _context(s, r)),)),
     Part: _part,
-    Leaf: _leaf,
-    Bare: _bare,
-    Loop: _loop,
+    Leaf: lambda s, r: tensor((Leaf.of(r.site, _context(s, r)),)),
+    Bare: lambda s, r: tensor((Bare.of(r.site, _context(s, r), r.copy, r.host),)),
+    Loop: lambda s, r: of(Loop.of(r.site, _context(s, r))),
     Phi: _phi,
-    Slot: _slot,
+    Slot: lambda s, r: tensor(Slot.of(mine, s.key(r.key)) for mine in s.of(r.holder).refs),
 }

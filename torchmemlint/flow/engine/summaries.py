@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Arguments, Effect
@@ -178,41 +179,20 @@ class _Wanted:
         if r in self.refs:
             return
         self.refs[r] = None
-        match r:
-            case Behind():
-                self.reference(r.base)
-                self.key(r.key)
-            case Object():
-                self.made[r] = None
-                if isinstance(r.about, Ref):
-                    self.reference(r.about)
-            case Code() | ClassRef():
-                if not is_outside(r):  # else what is written to it has been logged
-                    self.made[r] = None  # functions have attributes and defaults, classes have members
-                self.reference(r.frame)
-            case Bound():
-                self.reference(r.code)
-                self.reference(r.receiver)
-            case Method() | SuperRef():
-                self.reference(r.receiver)
-            case Parameters():
-                self.reference(r.module)
-            case Part():
-                self.reference(r.whole)
-            case Slot():
-                self.reference(r.holder)
-                self.key(r.key)
-            case Phi():
-                self.key(r.place[1])
-                if r.place[0] is not None:
-                    self.reference(r.place[0])
+        if type(r) is Object:
+            self.made[r] = None
+            self.key(r.about)
+        elif type(r) in (Code, ClassRef) and not is_outside(r):  # else what is written to it has been logged
+            self.made[r] = None  # functions have attributes and defaults, classes have members
+        for part in _PARTS.get(type(r), ()):
+            self.key(getattr(r, part))
         known = self.parents.get(r)
         if known is not None:
             self.derived[r] = None
             for parent in list(known):
                 self.reference(parent)
 
-    def key(self, key: Key | None) -> None:
+    def key(self, key: object) -> None:
         if isinstance(key, Ref):
             self.reference(key)
 
@@ -222,67 +202,43 @@ class _Wanted:
 
     def effects(self, effects: list[Effect]) -> None:
         for effect in effects:
-            self.effect(effect)
+            for name, note in _FIELDS.get(type(effect), ()):
+                note(self, getattr(effect, name))
 
-    def effect(self, effect: Effect) -> None:
-        match effect:
-            case fx.Write():
-                self.reference(effect.holder)
-                self.key(effect.key)
-                self.value(effect.value)
-            case fx.Erase():
-                self.key(effect.key)
-                self.reference(effect.holder)
-            case fx.Load():
-                self.key(effect.key)
-                self.value(effect.base)
-            case fx.Invoke():
-                self.value(effect.callee)
-                self.arguments(effect.arguments)
-            case fx.InvokeMethod():
-                self.value(effect.receiver)
-                self.arguments(effect.arguments)
-            case fx.Forward():
-                self.value(effect.module)
-                self.references(effect.inputs)
-            case fx.Infer():
-                self.value(effect.module)
-            case fx.Derive():
-                self.references(effect.inputs)
-            case fx.Differentiate() | fx.Read() | fx.Bend() | fx.Returned() | fx.Put():
-                self.references(effect.sources)
-            case fx.Use() | fx.Freeze():
-                self.reference(effect.reference)
-                if isinstance(effect, fx.Freeze):
-                    self.value(effect.flag)
-            case fx.Note():
-                self.value(effect.flag)
-                self.value(effect.of)
-            case fx.Move():
-                self.value(effect.of)
-                self.value(effect.device)
-            case fx.Serve():
-                self.arguments(effect.arguments)
-            case fx.Keep():
-                self.references(effect.sources)
-                self.references(effect.events)
-                self.references(effect.came_round)
-                self.reference(effect.phi)
-            case fx.Hold():
-                for _, sources in effect.held:
-                    self.references(sources)
-            case fx.Slotted():
-                self.reference(effect.slot)
-                self.references(effect.sources)
-            case fx.Register():
-                self.reference(effect.owner)
-                self.value(effect.hook)
-            case fx.Step():
-                self.value(effect.holder)
-            case fx.Repeat():
-                self.value(effect.over)
-                self.effects(effect.effects)
-            case fx.Fork():
-                self.value(effect.test)
-                self.effects(effect.then)
-                self.effects(effect.orelse)
+    def held(self, held: tuple[tuple[str, frozenset[Source]], ...]) -> None:
+        for _, sources in held:
+            self.references(sources)
+
+
+# The fields of references that are references, or keys, which may be some.
+_PARTS: dict[type[Ref], tuple[str, ...]] = {
+    Behind: ("base", "key"),
+    **dict.fromkeys((Code, ClassRef), ("frame",)),
+    Bound: ("code", "receiver"),
+    **dict.fromkeys((Method, SuperRef), ("receiver",)),
+    Parameters: ("module",),
+    Part: ("whole",),
+    Phi: ("key", "holder"),
+    Slot: ("holder", "key"),
+}
+
+# By the type of an effect's field: what of it a caller can see. That an object begins anew is no reason to see it.
+_SEEN: dict[str, Callable[[_Wanted, Any], None]] = {
+    "Value": _Wanted.value,
+    "Arguments": _Wanted.arguments,
+    "Key": _Wanted.key,
+    "Key | None": _Wanted.key,
+    "Ref": _Wanted.reference,
+    "Phi": _Wanted.reference,
+    "Slot": _Wanted.reference,
+    "frozenset[Source]": _Wanted.references,
+    "tuple[tuple[str, frozenset[Source]], ...]": _Wanted.held,
+    "list[Effect]": _Wanted.effects,
+}
+
+
+_FIELDS = {
+    kind: [(field.name, _SEEN[str(field.type)]) for field in fields(kind) if field.type in _SEEN]
+    for kind in Effect.__subclasses__()
+    if kind is not fx.Renew
+}
