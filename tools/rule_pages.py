@@ -1,8 +1,8 @@
 """The pages of the rules in `docs/rules`, and their index.
 
-A page is the rule's docstring, with what no docstring can say for certain: a program of the fixtures, what the linter
-says of it, what the fix makes of it, a program that looks alike and is left alone, what the pattern was measured to
-cost and how many of the rule's findings in real code were true.
+A page is what the rule says of itself, with what no such text can say for certain: a program of the fixtures, what the
+linter says of it, what the fix makes of it, a program that looks alike and is left alone, what the pattern was measured
+to cost and how many of the rule's findings in real code were true.
 """
 
 from __future__ import annotations

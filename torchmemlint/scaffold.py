@@ -248,6 +248,7 @@ def here(code: str, name: str, root: Path) -> Scaffold:
     fixtures = root / "fixtures" / f"{code}-{name}"
     files = {
         family / f"{code.lower()}_{name.replace('-', '_')}.py": _OWN_RULE.format(**words),
+        family / f"{code.lower()}_{name.replace('-', '_')}.md": _OWN_PAGE,
         fixtures / "bad_first.py": f'"""TODO: code as people write it."""\n\nimport torch\n\ntorch  # expect: {code}\n',
         fixtures / "good_first.py": '"""TODO: the same, as it is right."""\n\nimport torch\n\ntorch\n',
     }
@@ -297,31 +298,7 @@ from torchmemlint.rules.told import Told
 
 
 class {kind}(TellingRule):
-    """TODO: one sentence.
-
-    ## What it does
-    TODO
-
-    ## Why it costs memory
-    TODO: what was measured.
-
-    ## Example
-    ```python
-    ```
-
-    ## Use instead
-    ```python
-    ```
-
-    ## Fix safety
-    TODO
-
-    ## When it stays silent
-    TODO
-
-    ## References
-    TODO
-    """
+    """TODO: one sentence."""
 
     code = "{code}"
     name = "{name}"
@@ -332,3 +309,27 @@ class {kind}(TellingRule):
         """TODO: word a case. It is made in `torchmemlint/flow/fact`, and told of by `torchmemlint/rules/cases.py`."""
         return told.finding(self, "TODO", [told.link(told.case.place, "TODO")])
 '''
+_OWN_PAGE = """\
+## What it does
+TODO
+
+## Why it costs memory
+TODO: what was measured.
+
+## Example
+```python
+```
+
+## Use instead
+```python
+```
+
+## Fix safety
+TODO
+
+## When it stays silent
+TODO
+
+## References
+TODO
+"""

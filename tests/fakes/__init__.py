@@ -21,6 +21,7 @@ from torchmemlint.engine import one_file
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Severity, Span
 from torchmemlint.rules import registry
 from torchmemlint.rules.base import Rule
+from torchmemlint.rules.docs import written
 from torchmemlint.rules.run.tml000_unreadable_file import UnreadableFile as Tml000
 from torchmemlint.rules.run.tml001_unused_ignore import UnusedIgnore
 from torchmemlint.rules.run.tml002_unknown_code import UnknownCode
@@ -29,7 +30,7 @@ from torchmemlint.source.decoding import UnreadableFile, position_of
 
 def _rule(code_: str, name_: str, severity_: Severity, on_: bool = True, fix_: Applicability | None = None) -> Rule:
     class Fake(Rule):
-        __doc__ = Tml000.__doc__
+        __doc__ = written(Tml000)
         code, name, severity, on, fix, why = code_, name_, severity_, on_, fix_, "it is kept"
 
         def check(self, facts: object) -> Iterator[Finding]:

@@ -94,11 +94,13 @@ def test_a_rule_of_torchmemlint_itself(tmp_path: Path) -> None:
     paths = [path.relative_to(ROOT).as_posix() for path in made.files]
     assert paths == [
         "torchmemlint/rules/graphs/tml199_some_name.py",
+        "torchmemlint/rules/graphs/tml199_some_name.md",
         "fixtures/TML199-some-name/bad_first.py",
         "fixtures/TML199-some-name/good_first.py",
     ]
     for path, text in made.files.items():
-        compile(text, str(path), "exec")
+        if path.suffix == ".py":
+            compile(text, str(path), "exec")
     with pytest.raises(scaffold.ScaffoldError, match="there is no family of rules TML9"):
         scaffold.here("TML901", "some-name", ROOT)
     assert not scaffold.is_checkout(tmp_path)

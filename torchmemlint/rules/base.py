@@ -1,4 +1,4 @@
-"""What a rule is: metadata, a docstring that is its documentation page, and one question to the facts."""
+"""What a rule is: metadata, a documentation page, and one question to the facts."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ class Tag(enum.Enum):
 
 
 class Rule(ABC):
-    """One anti-pattern. Subclasses live one to a file, in a folder per family.
+    """One anti-pattern. Subclasses live one to a file, in a folder per family, each with its page beside it.
 
-    The class docstring holds the sections `## What it does`, `## Why it costs memory`, `## Example`,
-    `## Use instead`, `## Fix safety`, `## When it stays silent` and `## References`.
+    The page of `x.py` is `x.md`; a plugin's may be the docstring of the class. It holds the sections `## What it does`,
+    `## Why it costs memory`, `## Example`, `## Use instead`, `## Fix safety`, `## When it stays silent` and
+    `## References`.
     """
 
     code: ClassVar[str]

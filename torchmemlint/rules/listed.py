@@ -42,7 +42,7 @@ class Listed(Rule):
 
 
 def whole(rule: Rule) -> Rule:
-    """A rule with its docstring."""
+    """The rule itself."""
     return rule.whole if isinstance(rule, Listed) else rule
 
 

@@ -1,4 +1,4 @@
-"""All rules, by code and by name. What needs a rule's docstring asks `listed.whole` for it."""
+"""All rules, by code and by name. What needs a rule itself asks `listed.whole` for it."""
 
 from __future__ import annotations
 

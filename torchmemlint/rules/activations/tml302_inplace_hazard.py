@@ -12,64 +12,7 @@ from torchmemlint.rules.told import Told
 
 
 class InplaceHazard(TellingRule):
-    """A tensor is overwritten in place although it is still needed.
-
-    ## What it does
-    Reports in-place activations (`inplace=True`, `relu_`), in-place operators (`x += y`, `x.mul_(y)`) and assigned
-    elements whose target
-
-    - a later line reads under its old name, which then sees the new values;
-    - is needed for backward by the operation that made it (sigmoid, softmax, tanh, exp, ReLU, ...) or by one that it
-      was given to (convolution, linear, norms, ...);
-    - is a parameter that requires gradients, or an expanded view, which torch refuses to overwrite.
-
-    What torch refuses is an error, and so is what backward will refuse in the forward of a module and where the
-    function runs a backward itself. Elsewhere it is a warning that is only possible, and not shown by default: who
-    calls the function may run it with gradients off. A value that is read after it was overwritten is a warning:
-    nothing fails.
-
-    ## Why it costs memory
-    The result is silently wrong in the first case, and backward (or the operation itself) raises in the others. Either
-    way it is how people come to turn in-place operations off everywhere, also where they save an activation per layer.
-
-    ## Example
-    ```python
-    self.relu = nn.ReLU(inplace=True)
-
-    def forward(self, x):
-        out = self.conv(self.relu(x))
-        return out + x  # x has been overwritten: this adds relu(x)
-    ```
-
-    ## Use instead
-    ```python
-    self.relu = nn.ReLU(inplace=False)
-    ```
-
-    ## Fix safety
-    Safe where the program raises today once gradients are wanted: `inplace=True` becomes `inplace=False`, `x += y`
-    becomes `x = x + y`, `x.mul_(y)` as a statement `x = x.mul(y)`. Unsafe where it silently computes something else:
-    results change, and weights that were trained with the old ones may not like the new. No fix is offered for
-    parameters, views and assigned elements.
-
-    ## When it stays silent
-    - Nothing is known to need the old value, or only its shape, device or type is looked at afterwards.
-    - The result is bound to the same name, or to one that is not read, or the call is a statement by itself: it works
-      in place on purpose.
-    - Gradients are off, the tensor was cloned, or the ways exclude each other.
-    - The module is not training (`else` of `if self.training`) and only its backward would need the value.
-    - `state.copy_(state * decay)` outside of a forward and of training.
-    - Tests.
-
-    `out += identity; out = relu(out)` of a residual block is fine: neither batch norm nor addition needs what it made.
-    The rule is off by default: code that has been trained with hardly ever has such a hazard, and of what was found in
-    published projects little was true (docs/precision.md). It is for code that is being written, as in an editor.
-
-    ## References
-    - [Autograd mechanics: in-place operations](https://docs.pytorch.org/docs/stable/notes/autograd.html)
-    - [pytorch#5687](https://github.com/pytorch/pytorch/issues/5687)
-    - [vision#807](https://github.com/pytorch/vision/issues/807)
-    """
+    """A tensor is overwritten in place although it is still needed."""
 
     code = "TML302"
     name = "inplace-hazard"

@@ -14,43 +14,7 @@ from torchmemlint.rules.findings import report_operation
 
 
 class IneffectiveInplace(Rule):
-    """An activation works in place, which saves nothing in training.
-
-    ## What it does
-    Reports `inplace=True` for activations and dropouts whose in-place form was measured to keep exactly as much for
-    backward as the other one: `SiLU`, `Mish`, `Hardswish`, `Hardsigmoid`, `Hardtanh`, `ReLU6`, `Threshold`, `Dropout`;
-    and for those that take the argument and do not use it (`AlphaDropout`, `FeatureAlphaDropout`).
-
-    ## Why it costs memory
-    It costs none; it also saves none. Backward needs the input of these, so that autograd copies it before it is
-    overwritten, and the second tensor is there after all. Only without gradients (`no_grad`, inference) does the
-    in-place form do without one tensor while the layer runs. What it does bring in training is the hazard: whoever
-    reads the input later reads something else. `LeakyReLU`, `ELU` and their kin are different: in place they keep one
-    activation less per layer (TML301).
-
-    ## Example
-    ```python
-    self.act = nn.SiLU(inplace=True)
-    ```
-
-    ## Use instead
-    ```python
-    self.act = nn.SiLU()
-    ```
-
-    ## Fix safety
-    A hint: results and gradients are the same either way, and inference loses a copy that in place it did without.
-
-    ## When it stays silent
-    `inplace` is not a literal `True`; the in-place form saves something in training (`ReLU` and the feature dropouts:
-    one tensor while the layer runs; `LeakyReLU`, `ELU`, `SELU`, `CELU`, `RReLU`: one for backward); files of a test
-    suite.
-    Off by default: much code sets it for inference, where it helps a little.
-
-    ## References
-    - [Autograd mechanics: in-place operations](https://docs.pytorch.org/docs/stable/notes/autograd.html)
-    - [torch.nn.SiLU](https://docs.pytorch.org/docs/stable/generated/torch.nn.SiLU.html)
-    """
+    """An activation works in place, which saves nothing in training."""
 
     code = "TML303"
     name = "ineffective-inplace"

@@ -25,45 +25,7 @@ _REENTRANT = frozenset({"function", "use_reentrant", "preserve_rng_state", "dete
 
 
 class ImplicitReentrantCheckpoint(Rule):
-    """A checkpoint does not say whether it is reentrant, and so is.
-
-    ## What it does
-    Reports calls of `torch.utils.checkpoint.checkpoint` and `checkpoint_sequential` without `use_reentrant`. Torch then
-    takes the reentrant form, and since 2.1 (`checkpoint_sequential`: 2.2) warns that this will become an error.
-
-    ## Why it costs memory
-    A little: the reentrant form runs a backward within the backward for each block, and holds its gradients beside
-    those of the outer one; the other form measured 3 to 6 per cent less at the peak. What counts more is that the
-    reentrant form gives no gradients to the parameters of the block where none of its inputs needs one (the first
-    block, above a frozen embedding), that it raises where there are keyword arguments for the block, and that
-    `torch.autograd.grad` and most hooks do not work through it.
-
-    ## Example
-    ```python
-    for block in self.blocks:
-        x = checkpoint(block, x)
-    ```
-
-    ## Use instead
-    ```python
-    for block in self.blocks:
-        x = checkpoint(block, x, use_reentrant=False)
-    ```
-
-    ## Fix safety
-    Unsafe: gradients are the same where the reentrant form gives any, but parameters that were silently left out are
-    trained from then on; hooks see the block's own operations; and a block that computes something else the second time
-    raises where it passed unseen.
-
-    ## When it stays silent
-    `use_reentrant` is given, or may be (`**kwargs`, a fourth argument of `checkpoint_sequential`); the name is bound
-    anew in the file (`checkpoint = partial(checkpoint, use_reentrant=False)`); the function comes from somewhere else
-    (timm, DeepSpeed, fairscale); files of a test suite; the project supports a torch whose function does not take the
-    keyword (`target-torch`, else the nearest `requirements.txt` or the like).
-
-    ## References
-    - [torch.utils.checkpoint](https://docs.pytorch.org/docs/stable/checkpoint.html)
-    """
+    """A checkpoint does not say whether it is reentrant, and so is."""
 
     code = "TML310"
     name = "implicit-reentrant-checkpoint"

@@ -17,53 +17,7 @@ _OF_RANKS = ("DistributedDataParallel", "torch.distributed", "local_rank", "LOCA
 
 
 class LoadWithoutMapLocation(TellingRule):
-    """A checkpoint is put back on the device that saved it.
-
-    ## What it does
-    Reports `torch.load`, `torch.hub.load_state_dict_from_url` and `torch.utils.model_zoo.load_url` without
-    `map_location` where what they read is then copied into tensors that exist already (`load_state_dict`, or
-    `from_pretrained(..., state_dict=...)`), or is a whole module. A warning where the file of code is for several
-    processes (`torch.distributed`, `DistributedDataParallel`, `LOCAL_RANK`), else an advice; an advice, too, where it
-    saves nothing itself, or only what it moved to the host, as what others publish mostly comes from there (always for
-    the last two functions), where only an optimizer copies it, and for a whole module, which is no copy: what is loaded
-    is what works.
-
-    ## Why it costs memory
-    `torch.load` puts every tensor back on the device that it was saved from. What a training saved on `cuda:0` needs
-    room there again, beside the model and the optimizer that it is copied into, and in every process of a distributed
-    run: all of them put their copy on the GPU that saved the file. A machine without that device cannot read the file
-    at all.
-
-    ## Example
-    ```python
-    checkpoint = torch.load(path)
-    model.load_state_dict(checkpoint["model"])
-    optimizer.load_state_dict(checkpoint["optimizer"])
-    ```
-
-    ## Use instead
-    ```python
-    checkpoint = torch.load(path, map_location="cpu")
-    model.load_state_dict(checkpoint["model"])
-    optimizer.load_state_dict(checkpoint["optimizer"])
-    ```
-
-    ## Fix safety
-    Safe where all that is done with the file's contents is in view, and they are copied to where they belong or read
-    as numbers. Unsafe where a part of them is kept, returned or handed on, or where a whole module is loaded: those
-    stay on the host then, and the program may have to move them itself.
-
-    ## When it stays silent
-    `map_location` is given in any form, also in `**kwargs` that are not known, or is given where the same function
-    loads the same file under another condition; the same function saved the file, from its own devices;
-    `load_state_dict(..., assign=True)` makes the loaded tensors themselves the parameters; what is loaded has a state
-    without tensors (a scheduler, a sampler); what becomes of the file's contents is not in view; the weights are
-    torchvision's, which lie on the host; tests.
-
-    ## References
-    - [torch.load](https://docs.pytorch.org/docs/stable/generated/torch.load.html)
-    - [Saving and loading models across devices](https://docs.pytorch.org/tutorials/recipes/recipes/save_load_across_devices.html)
-    """
+    """A checkpoint is put back on the device that saved it."""
 
     code = "TML504"
     name = "load-without-map-location"

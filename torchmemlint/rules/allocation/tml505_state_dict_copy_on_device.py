@@ -18,47 +18,7 @@ _ON_HOST = 'to("cpu", copy=True)'
 
 
 class StateDictCopyOnDevice(Rule):
-    """The weights of the best epoch wait on the device for the end of the training.
-
-    ## What it does
-    Reports `copy.deepcopy(model.state_dict())`, and comprehensions that clone each of its tensors, where they are taken
-    under a comparison, as of the best result so far, and all that is done with them is that they are put back, saved or
-    returned, in a function or class that brings something to a device.
-
-    ## Why it costs memory
-    A copy of a tensor lies where the tensor lies. The weights are on the device a second time while the model goes on
-    training, and for a moment, while a new copy replaces the old one, a third time. Nothing computes with them there:
-    `load_state_dict` takes tensors from the host just as well. An advice: weights, gradients and the two averages that
-    Adam keeps are four times as much already, and activations come on top.
-
-    ## Example
-    ```python
-    if accuracy > best:
-        best = accuracy
-        best_state = copy.deepcopy(model.state_dict())
-    ```
-
-    ## Use instead
-    ```python
-    if accuracy > best:
-        best = accuracy
-        best_state = {name: value.to("cpu", copy=True) for name, value in model.state_dict().items()}
-    ```
-
-    ## Fix safety
-    Unsafe: the copied tensors are on the host, which matters where they are returned or saved, and entries that are no
-    tensors (`get_extra_state`) have to be left out of the copying. `copy=True` is needed: on a model that is on the
-    host already, `.cpu()` alone would give the parameters themselves, which go on changing.
-
-    ## When it stays silent
-    The copy is taken once (a start to go back to), or without a comparison (averages of weights, meta-learning);
-    anything else is done with it, such as arithmetic; nothing in the function or its class says that there is a device;
-    the state is a scheduler's; tests.
-
-    ## References
-    - [Saving and loading models: `best_model_state` and `deepcopy`](https://docs.pytorch.org/tutorials/beginner/saving_loading_models.html)
-    - [torch.Tensor.to](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html)
-    """
+    """The weights of the best epoch wait on the device for the end of the training."""
 
     code = "TML505"
     name = "state-dict-copy-on-device"

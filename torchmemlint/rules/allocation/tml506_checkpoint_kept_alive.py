@@ -9,53 +9,7 @@ from torchmemlint.rules.told import Told
 
 
 class CheckpointKeptAlive(TellingRule):
-    """A checkpoint that was copied into the model stays in memory while the program works.
-
-    ## What it does
-    Reports a name that still holds what `torch.load` read while the same function, or the script itself, goes on to
-    train or to run the model, although it is not used again: its tensors were copied by `load_state_dict`. An advice
-    where the file is read to the host.
-
-    ## Why it costs memory
-    A model's `load_state_dict` copies. The checkpoint's own tensors stay for as long as a name holds them: the weights
-    once more, on the device where it was read to one. An optimizer copies only what was read to another device than its
-    own (or has another type), and takes over the rest. A function that returns lets go of them; a `main` that reads the
-    checkpoint and then trains does so at the end of the training.
-
-    ## Example
-    ```python
-    def main(model, optimizer, path, device):
-        checkpoint = torch.load(path, map_location=device)
-        model.load_state_dict(checkpoint["model"])
-        optimizer.load_state_dict(checkpoint["optimizer"])
-        train(model, optimizer)
-    ```
-
-    ## Use instead
-    ```python
-    def main(model, optimizer, path, device):
-        checkpoint = torch.load(path, map_location=device)
-        model.load_state_dict(checkpoint["model"])
-        optimizer.load_state_dict(checkpoint["optimizer"])
-        del checkpoint
-        train(model, optimizer)
-    ```
-
-    ## Fix safety
-    Safe: the names are deleted behind their last use, where all of them are bound. Where some are bound under another
-    condition, the fix is shown only.
-
-    ## When it stays silent
-    Nothing is copied from what was read (a file of an optimizer's state alone, unless it is read to the host), or more
-    is done with it: it is kept, returned, or used by a function within the function; a name is deleted, or assigned
-    something else; nothing runs after the last use, or nothing that is seen to train or to run a model; tests.
-
-    ## References
-    - [torch.optim.Optimizer.load_state_dict](https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.load_state_dict.html):
-      its `_process_value_according_to_param_policy` is a `to`, which copies nothing on the same device
-    - [torch.nn.Module.load_state_dict](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.load_state_dict)
-    - [PyTorch FAQ: my model reports out of memory](https://docs.pytorch.org/docs/stable/notes/faq.html)
-    """
+    """A checkpoint that was copied into the model stays in memory while the program works."""
 
     code = "TML506"
     name = "checkpoint-kept-alive"

@@ -26,47 +26,7 @@ _NAMES = (  # the retired names that have to do with memory; when, and what came
 
 
 class RetiredMemoryApi(Rule):
-    """A memory function under a name that torch has retired.
-
-    ## What it does
-    Reports the names that torch itself has deprecated among its functions about memory:
-    `torch.cuda.memory_cached` and `max_memory_cached` (now `memory_reserved`, `max_memory_reserved`),
-    `reset_max_memory_allocated` and `reset_max_memory_cached` (both now reset every peak, as `reset_peak_memory_stats`
-    says), and `torch.backends.cuda.sdp_kernel`, which chooses the attention kernel (from torch 2.3 on
-    `torch.nn.attention.sdpa_kernel`).
-
-    ## Why it costs memory
-    It does not by itself: it misleads whoever measures. Two calls that look as if each reset one peak reset all of
-    them, so that the second throws away what the first was to measure; and once torch drops a name, the report of
-    memory ends the program that it was to watch.
-
-    ## Example
-    ```python
-    torch.cuda.reset_max_memory_allocated()
-    train_one_epoch(model, loader)
-    print(torch.cuda.max_memory_cached())
-    ```
-
-    ## Use instead
-    ```python
-    torch.cuda.reset_peak_memory_stats()
-    train_one_epoch(model, loader)
-    print(torch.cuda.max_memory_reserved())
-    ```
-
-    ## Fix safety
-    Safe: the old function does nothing but warn and call the new one with the same arguments. `sdp_kernel` has no
-    fix: its successor takes a list of kernels where it took a switch for each. A name imported by itself
-    (`from torch.cuda import memory_cached`) has none either.
-
-    ## When it stays silent
-    The release that `target-torch` names lacks the successor; the same function or class names the successor too, as
-    code does that supports several releases.
-
-    ## References
-    - [torch.cuda.memory](https://pytorch.org/docs/stable/cuda.html#memory-management)
-    - [torch.nn.attention.sdpa_kernel](https://pytorch.org/docs/stable/generated/torch.nn.attention.sdpa_kernel.html)
-    """
+    """A memory function under a name that torch has retired."""
 
     code = "TML507"
     name = "retired-memory-api"

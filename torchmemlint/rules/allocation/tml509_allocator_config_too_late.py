@@ -16,46 +16,7 @@ _STARTING = ("subprocess", "multiprocessing", "spawn", "Popen", "os.exec", "os.s
 
 
 class AllocatorConfigTooLate(Rule):
-    """The allocator's settings are put into the environment when it has read them already.
-
-    ## What it does
-    Reports `os.environ["PYTORCH_CUDA_ALLOC_CONF"] = …` (also `PYTORCH_ALLOC_CONF`, and `setdefault`) after something
-    that has initialised CUDA in the same function or at the module's level, and with `backend:` after the import of
-    torch.
-
-    ## Why it costs memory
-    The caching allocator reads the variable once, when CUDA is initialised; torch 2.2, 2.6 and 2.13 do so alike. What
-    is set later changes nothing in this process: the fragmentation that `expandable_segments:True` was to cure stays,
-    and nobody is told. A `backend:` is read when torch is loaded; set between that and the first use
-    of CUDA, it ends the program with an internal error.
-
-    ## Example
-    ```python
-    model = Model().cuda()
-    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
-    ```
-
-    ## Use instead
-    ```python
-    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"  # before torch is imported
-    import torch
-
-    model = Model().cuda()
-    ```
-
-    ## Fix safety
-    Shown only: where the line belongs depends on what else has to run before it. Best is to set the variable where the
-    program is started.
-
-    ## When it stays silent
-    Nothing in view has initialised CUDA before: an import of torch alone has not, nor has `torch.cuda.is_available()`;
-    the earlier use is under a condition; the file starts other processes, which are given the environment; in an
-    `except` clause; tests.
-
-    ## References
-    - [CUDA semantics: optimizing memory usage](https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-alloc-conf)
-    - [pytorch#104801: a backend that is set after the import](https://github.com/pytorch/pytorch/issues/104801)
-    """
+    """The allocator's settings are put into the environment when it has read them already."""
 
     code = "TML509"
     name = "allocator-config-too-late"

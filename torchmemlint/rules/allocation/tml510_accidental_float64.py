@@ -13,47 +13,7 @@ from torchmemlint.syntax.source_module import Site
 
 
 class AccidentalFloat64(TellingRule):
-    """numpy's default precision goes to the device: twice the bytes, and everything computed from it.
-
-    ## What it does
-    Reports a tensor that is made by `torch.from_numpy`, `torch.tensor` or `torch.as_tensor` from an array of numpy's
-    default type, float64 (`np.zeros`, `np.random.rand`, `np.linspace` and their like without a dtype), and moved to a
-    device as it is. An advice where it is cast to less right after the move.
-
-    ## Why it costs memory
-    Every number takes eight bytes instead of four on the way to the device and on it. What is computed from such a
-    tensor and one of float32 is float64 as well, so that one mask or noise doubles the activations behind it, and most
-    GPUs compute with it at a fraction of their speed.
-
-    ## Example
-    ```python
-    noise = torch.from_numpy(np.random.randn(batch, length)).to(device)
-    signal = signal + noise
-    ```
-
-    ## Use instead
-    ```python
-    noise = torch.from_numpy(np.random.randn(batch, length)).float().to(device)
-    signal = signal + noise
-    ```
-
-    ## Fix safety
-    Unsafe: numbers are rounded to float32, and so is all that is computed from them. Where double precision is wanted,
-    say so (`dtype=torch.float64`), and the rule is silent.
-
-    ## When it stays silent
-    The file speaks of double precision anywhere (`float64`, `.double()`, `set_default_dtype`): it knows what it does;
-    the array's type is not known (it is read, handed in or computed from other arrays) or given; a single number, which
-    promotes nothing; less than 1024 numbers, or a single row (`np.random.randn(1, n)`); the tensor is cast before the
-    move, or by it; where it goes is not known to be a device; tests. `.double()` is never reported: somebody
-    asked for it.
-    The rule is off by default: it seldom speaks, and half of what it found in published projects was too small to
-    matter (docs/precision.md).
-
-    ## References
-    - [Tensor attributes: type promotion](https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc)
-    - [torch.from_numpy](https://docs.pytorch.org/docs/stable/generated/torch.from_numpy.html)
-    """
+    """numpy's default precision goes to the device: twice the bytes, and everything computed from it."""
 
     code = "TML510"
     name = "accidental-float64"

@@ -10,49 +10,7 @@ from torchmemlint.syntax.text import shortened
 
 
 class NoOpGradModeRule(TellingRule):
-    """A gradient mode that does nothing where it stands.
-
-    ## What it does
-    Reports `torch.no_grad()` (or `inference_mode`, `enable_grad`) as a statement of its own, `with torch.no_grad:`
-    without the call, a class decorated with `no_grad` (only its construction is covered), `Variable(x, volatile=True)`
-    (without effect since torch 0.4: an advice; a pass that needs no gradients is TML201 or TML203), and
-    `module.requires_grad = False` (an attribute that nobody reads).
-
-    ## Why it costs memory
-    The code means to run without a graph and does not: every activation of the forward pass is kept for a backward
-    that never comes. Measured for a small network: a peak of 18.4 instead of 10.5 MB.
-
-    ## Example
-    ```python
-    torch.no_grad()
-    out = model(x)
-
-    encoder.requires_grad = False
-    ```
-
-    ## Use instead
-    ```python
-    with torch.no_grad():
-        out = model(x)
-
-    encoder.requires_grad_(False)
-    ```
-
-    ## Fix safety
-    Safe: `with torch.no_grad:` raises today and gets its call. Unsafe: `module.requires_grad = False` becomes
-    `module.requires_grad_(False)`, which is what it says; but where an optimizer has the module's parameters, it was
-    trained until now and no longer is. A bare statement has no fix: only its author knows what it was to cover; a class
-    needs the decorator on its methods.
-
-    ## When it stays silent
-    - `torch.set_grad_enabled(False)` as a statement does take effect, and is not reported.
-    - Only callers that were not seen decide whether `volatile` is set, or whether it is a module.
-    - Tests are not run.
-
-    ## References
-    - [torch.no_grad](https://pytorch.org/docs/stable/generated/torch.no_grad.html)
-    - [Migration guide to 0.4: volatile](https://pytorch.org/blog/pytorch-0_4_0-migration-guide/)
-    """
+    """A gradient mode that does nothing where it stands."""
 
     code = "TML202"
     name = "no-op-grad-mode"

@@ -11,47 +11,7 @@ _WRITTEN = "torch.no_grad()"
 
 
 class NoGradInsteadOfInferenceMode(TellingRule):
-    """A forward pass runs under `torch.no_grad()` although no tensor leaves it.
-
-    ## What it does
-    Reports `with torch.no_grad():` and `@torch.no_grad()` around forward passes whose results all end as numbers,
-    arrays or text, so that `torch.inference_mode()` would do. Off by default: what it gains is small.
-
-    ## Why it costs memory
-    It hardly does: a graph is recorded under neither. `inference_mode` also leaves out the version counter of each
-    tensor and the notes on views, a few dozen bytes on the host and a little of the work for each operation. In the
-    time of a step it did not show, though the model measured below has 64 small layers: not on the host, nor on a GPU.
-
-    ## Example
-    ```python
-    with torch.no_grad():
-        for x, y in loader:
-            hits += (model(x).argmax(1) == y).sum().item()
-    ```
-
-    ## Use instead
-    ```python
-    with torch.inference_mode():
-        for x, y in loader:
-            hits += (model(x).argmax(1) == y).sum().item()
-    ```
-
-    ## Fix safety
-    Unsafe: a tensor made in inference mode must not be used with autograd later, not even by way of what a module keeps
-    to itself. A model that makes a table in its first forward pass (rotary embeddings, masks) and is trained after it
-    was evaluated raises "Inference tensors cannot be saved for backward".
-
-    ## When it stays silent
-    - A tensor is returned to unknown callers, stored, or handed to code that is not understood (metrics among it).
-    - It is used outside of the block in an operation that may record a graph, also by a caller.
-    - A tensor from outside is changed in place.
-    - A forward pass is run for what it leaves behind (hooks, statistics), and its result dropped.
-    - The block defines functions or yields; tests.
-
-    ## References
-    - [torch.inference_mode](https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad_mode.inference_mode.html)
-    - [Autograd mechanics: inference mode](https://docs.pytorch.org/docs/stable/notes/autograd.html#inference-mode)
-    """
+    """A forward pass runs under `torch.no_grad()` although no tensor leaves it."""
 
     code = "TML204"
     name = "no-grad-instead-of-inference-mode"

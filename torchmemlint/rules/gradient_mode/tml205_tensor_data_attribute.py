@@ -11,50 +11,7 @@ from torchmemlint.syntax.text import shortened
 
 
 class TensorDataAttribute(TellingRule):
-    """A tensor is read or changed by way of `.data`.
-
-    ## What it does
-    Reports `x.data` where the value of a tensor that has a graph is read, and where a parameter or another tensor is
-    changed through it (`p.data.mul_(0.9)`, `p.data[0] = 0`, `nn.init.zeros_(p.data)`). Off by default: most such code
-    is right as it is.
-
-    ## Why it costs memory
-    It does not by itself: `.data` and `.detach()` give the same view of the same storage. What `.data` leaves out is
-    the version counter, by which autograd knows that a tensor that it saved has been overwritten since. So whoever
-    overwrites a tensor through `.data` to save a copy gets wrong gradients where `.detach()` raises: the place where
-    memory was saved is where the training silently goes wrong.
-
-    ## Example
-    ```python
-    for p, average in zip(model.parameters(), averages):
-        average.lerp_(p.data, 0.01)
-        p.data.clamp_(-1, 1)
-    ```
-
-    ## Use instead
-    ```python
-    with torch.no_grad():
-        for p, average in zip(model.parameters(), averages):
-            average.lerp_(p, 0.01)
-            p.clamp_(-1, 1)
-    ```
-
-    ## Fix safety
-    Unsafe: the values are the same, but a change is counted from then on, so that a backward that used a tensor
-    overwritten in the meantime (and gave wrong gradients) raises. A read becomes `.detach()`; a change loses its
-    `.data` and is put under `torch.no_grad()` where nothing else turns gradients off. The functions of `torch.nn.init`
-    turn them off themselves.
-
-    ## When it stays silent
-    Nothing shows that it is a tensor (packed sequences, batches and data sets have an attribute of that name, too); a
-    read with gradients off, or of what has no graph; `p.grad.data`; `p.data = ...`, which gives a parameter another
-    storage and cannot be said otherwise; metadata such as `x.data.shape` and `x.data.data_ptr()`; tests.
-
-    ## References
-    - [torch.Tensor.detach](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html)
-    - [PyTorch 0.4.0 migration guide: what about .data?](https://pytorch.org/blog/pytorch-0_4_0-migration-guide/)
-    - [In-place correctness checks](https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks)
-    """
+    """A tensor is read or changed by way of `.data`."""
 
     code = "TML205"
     name = "tensor-data-attribute"

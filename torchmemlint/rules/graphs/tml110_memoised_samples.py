@@ -11,57 +11,7 @@ from torchmemlint.rules.told import Told
 
 
 class MemoisedSamples(TellingRule):
-    """A data set keeps every sample that was ever asked for.
-
-    ## What it does
-    Reports the `__getitem__` of a map-style data set under a decorator that remembers all results: `functools.cache`,
-    `functools.lru_cache(maxsize=None)`, `memoize` of toolz and funcy, or one written in the project, whose dict is
-    never emptied. Where a loader is seen to load from it in workers that end with each pass, this is a warning, and a
-    dict or list that `__getitem__` fills itself, under the index (`self.cache[index] = sample`), is reported too.
-
-    ## Why it costs memory
-    After a pass over the data all of it lies decoded in host memory, which for most data sets is more than there is;
-    memory grows with each step until it runs out. In a loader's workers such a cache does not even save time: each
-    process fills its own, no index is asked for twice in a pass, and when the pass ends the workers end, and their
-    caches with them. Workers that persist keep them, and in the end each holds a copy of every sample. What was drawn
-    at random for a sample, its augmentation, is frozen too.
-
-    ## Example
-    ```python
-    class Scans(Dataset):
-        @functools.lru_cache(maxsize=None)
-        def __getitem__(self, index):
-            return torch.from_numpy(nibabel.load(self.paths[index]).get_fdata())
-    ```
-
-    ## Use instead
-    ```python
-    class Scans(Dataset):
-        def __getitem__(self, index):
-            return torch.from_numpy(nibabel.load(self.paths[index]).get_fdata())
-    ```
-    Where reading is slow and the data small, read all of it once in `__init__`, into one array or tensor that workers
-    share; else store it on disk in a form that is read quickly (`numpy.memmap`).
-
-    ## Fix safety
-    A hint: whether to drop the cache, bound it or fill it before the workers start is for the author to say.
-
-    ## When it stays silent
-    - The cache is bounded or emptied: `lru_cache` keeps 128 results where nothing is said.
-    - It lies in shared memory or on disk, or the code of its decorator is not seen.
-
-    A cache that `__getitem__` fills itself is not reported, either, where
-
-    - no loader with workers is seen that loads from it, or how many workers it has is not known,
-    - the workers persist, or samples are drawn with replacement,
-    - it is not empty when the workers start, or is filled under something other than the index,
-    - a flag switches it on.
-
-    ## References
-    - [nonechucks#13](https://github.com/msamogh/nonechucks/issues/13)
-    - [torchdatasets#26](https://github.com/szymonmaszke/torchdatasets/issues/26)
-    - [functools.lru_cache](https://docs.python.org/3/library/functools.html#functools.lru_cache)
-    """
+    """A data set keeps every sample that was ever asked for."""
 
     code = "TML110"
     name = "memoised-samples"

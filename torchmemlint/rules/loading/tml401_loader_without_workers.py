@@ -12,49 +12,7 @@ WORKERS = 4  # what the fix asks for; the right number depends on the machine an
 
 
 class LoaderWithoutWorkers(TellingRule):
-    """A loader prepares its batches in the training process.
-
-    ## What it does
-    Reports a `DataLoader` whose number of workers is 0: not given, given as 0, or 0 by the default of a command-line
-    option (argparse, click), of a helper or of a constructor (a `LightningDataModule`) that every caller in the project
-    leaves alone. Keyword dictionaries, `functools.partial`, namespaces, dataclasses, OmegaConf objects made from
-    literals and helpers of the same file are followed.
-
-    ## Why it costs memory
-    It does not: it costs time, and with it the accelerator, whose memory is held while nothing computes. Each batch is
-    read, decoded and augmented between two steps. Workers are not free either: each is a process with its own copy of
-    what the data set holds, and keeps `prefetch_factor` (2) batches ready in host memory.
-
-    ## Example
-    ```python
-    loader = DataLoader(dataset, batch_size=64, shuffle=True)
-    ```
-
-    ## Use instead
-    ```python
-    loader = DataLoader(dataset, batch_size=64, shuffle=True, num_workers=4)
-    ```
-
-    ## Fix safety
-    Unsafe: random augmentation draws from other generators in worker processes, the data set must survive being
-    copied into them, and on Windows and macOS the script needs `if __name__ == "__main__":`. The number 4 is a start,
-    not an optimum. No fix for an option that is 0 by default: the option is there to be set.
-
-    ## When it stays silent
-    The number of workers is not known (a configuration, unknown keywords), or is asked for by a caller; no work is seen
-    in making an item: the data is in memory already (`TensorDataset`, its subsets and splits, lists, ranges, data sets
-    whose `__getitem__` only indexes), or is out of view. The data is followed through helpers, parameters and
-    attributes, also into other files; what counts as work is an item that a data set of the project opens, decodes or
-    computes, a data set of torchvision, torchaudio or Hugging Face, or a transform that is handed over. Iterable data
-    sets of the project, which would yield everything once per worker; a loader of which nothing but single batches is
-    asked (`next(iter(loader))`, a loop that ends with `break`); scripts that make the accelerator the default device,
-    on which workers cannot make tensors; branches for debugging, tests, and the demonstration at the end of a module
-    that trains nothing.
-
-    ## References
-    - [torch.utils.data: single- and multi-process loading](https://docs.pytorch.org/docs/stable/data.html)
-    - [Performance Tuning Guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
-    """
+    """A loader prepares its batches in the training process."""
 
     code = "TML401"
     name = "loader-without-workers"

@@ -9,63 +9,7 @@ from torchmemlint.rules.told import Told
 
 
 class DatasetOfPythonObjects(TellingRule):
-    """Every worker comes to own a copy of the data set's Python objects.
-
-    ## What it does
-    Reports a map-style data set whose `__getitem__` reads from a list with a dict, tuple, list or other structure of
-    Python objects for each sample, filled from the lines of a file, the files of a folder, the rows of a table or a
-    JSON document, where a loader with two or more workers loads from it. The loader may stand in another file.
-
-    ## Why it costs memory
-    A forked worker shares the parent's memory until one of them writes to it. Reading a Python object is writing: its
-    reference count lies in the object and changes with each use, and the page around it is copied. After an epoch each
-    worker has copied all that it has read, so that the list is there once for each worker and once more for the
-    parent. A worker that is started otherwise (macOS, Windows, Linux from Python 3.14) holds its copy from the start.
-    Validation loaders and other processes of a distributed run come on top. Arrays and tensors are not concerned:
-    their numbers lie outside of the objects, and nothing counts references there.
-
-    ## Example
-    ```python
-    class Clips(Dataset):
-        def __init__(self, listing):
-            self.samples = []
-            for line in open(listing):
-                path, start, end, label = line.split()
-                self.samples.append({"path": path, "start": float(start), "end": float(end), "label": label})
-
-        def __getitem__(self, index):
-            return read_clip(**self.samples[index])
-
-    loader = DataLoader(Clips("train.txt"), batch_size=32, num_workers=8)
-    ```
-
-    ## Use instead
-    ```python
-    class Clips(Dataset):
-        def __init__(self, listing):
-            rows = [line.split() for line in open(listing)]
-            self.paths = np.array([row[0] for row in rows], dtype=np.bytes_)
-            self.spans = np.array([row[1:3] for row in rows], dtype=np.float64)
-            self.labels = np.array([row[3] for row in rows], dtype=np.bytes_)
-    ```
-
-    ## Fix safety
-    A hint: how the objects are best packed into arrays (numbers by column, texts as fixed-width bytes or as one buffer
-    with offsets, nested structures pickled one by one into such a buffer) is for the author to say.
-
-    ## When it stays silent
-    - The number of workers is not known, or is 0 or 1.
-    - Where the entries come from is not known (a parameter, a pickle), or they are not put in once for each record.
-    - The entries are single strings or numbers, or hold arrays, tensors or anything else that is not understood.
-    - The list is turned into an array afterwards.
-    - A loader reads the samples in order, so that its workers copy no more than one list between them. Where a value
-      decides that, the finding is only possible.
-    - Tests.
-
-    ## References
-    - [pytorch#13246](https://github.com/pytorch/pytorch/issues/13246)
-    - [Demystify RAM usage in multi-process data loaders](https://ppwwyyxx.com/blog/2022/Demystify-RAM-Usage-in-Multiprocess-DataLoader/)
-    """
+    """Every worker comes to own a copy of the data set's Python objects."""
 
     code = "TML405"
     name = "dataset-of-python-objects"

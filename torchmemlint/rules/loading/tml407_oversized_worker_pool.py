@@ -9,43 +9,7 @@ from torchmemlint.rules.told import Told
 
 
 class OversizedWorkerPool(TellingRule):
-    """A loader starts more workers than there are CPUs for them.
-
-    ## What it does
-    Reports a `DataLoader` that asks for a worker for each CPU of the machine (`os.cpu_count()`,
-    `multiprocessing.cpu_count()`, perhaps several times as many), or for 64 or more.
-
-    ## Why it costs memory
-    Each worker is a process with memory of its own: what it imports and touches, and its copies of what the data set
-    holds. It keeps `prefetch_factor` batches ready (2), in shared memory, pinned ones on top; 64 workers hold 128
-    batches on their way. `os.cpu_count()` counts the CPUs of the machine, also those that a container, a job scheduler
-    or `taskset` keeps from this process, and leaves none for the training process or for the other ranks of a
-    distributed run, each of which starts as many. Where there are more workers than CPUs that the process may use,
-    torch warns that "excessive worker creation might get DataLoader running slow or even freeze".
-
-    ## Example
-    ```python
-    loader = DataLoader(dataset, batch_size=64, num_workers=os.cpu_count())
-    ```
-
-    ## Use instead
-    ```python
-    loader = DataLoader(dataset, batch_size=64, num_workers=4)
-    ```
-
-    ## Fix safety
-    A hint: as many workers as keep the accelerator busy are enough, and how many these are is for a measurement to
-    say; `len(os.sched_getaffinity(0))` (or `os.process_cpu_count()` from Python 3.13) divided by the number of
-    processes on the machine is the most that makes sense.
-
-    ## When it stays silent
-    The number is bounded (`min(8, os.cpu_count())`), a part of the CPUs (`os.cpu_count() // 4`), taken from the CPUs
-    that the process may use, less than 64, or not known; tests.
-
-    ## References
-    - [torch.utils.data: multi-process data loading](https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading)
-    - torch.utils.data.dataloader: `DataLoader.check_worker_number_rationality`
-    """
+    """A loader starts more workers than there are CPUs for them."""
 
     code = "TML407"
     name = "oversized-worker-pool"

@@ -16,41 +16,7 @@ from torchmemlint.syntax.text import shortened, text_of
 
 
 class RepeatInsteadOfExpand(Rule):
-    """A dimension of size one is copied out with `repeat` where `expand` shows the same numbers.
-
-    ## What it does
-    Reports `x.unsqueeze(1).repeat(1, n, 1)` and the like (`x[:, None]`, `x.view(b, 1, d)`), in one expression or by way
-    of names, where all that takes the result are operations that make a tensor of their own: arithmetic, comparisons,
-    `torch.cat`, losses.
-
-    ## Why it costs memory
-    `repeat` writes n copies; `expand` gives a view that reads the one there is n times. Where an operation keeps its
-    operands for backward, the copies stay until then.
-
-    ## Example
-    ```python
-    weighted = features * mask.unsqueeze(-1).repeat(1, 1, channels)
-    ```
-
-    ## Use instead
-    ```python
-    weighted = features * mask.unsqueeze(-1).expand(-1, -1, channels)
-    ```
-
-    ## Fix safety
-    Unsafe: the numbers are the same, but the view shares its storage with what it shows and is not contiguous; whatever
-    overwrites it in place raises. `expand` raises where there are more sizes than dimensions, which `repeat` puts in
-    itself. In arithmetic even the `expand` can often go, since operands are spread anyway.
-
-    ## When it stays silent
-    The dimension is not seen to be of size one; several are repeated; the result is returned, stored, reshaped,
-    overwritten or given to anything but the operations above; tests. The rule is off by default: most such copies are
-    masks and positions, small beside what they are combined with.
-
-    ## References
-    - [torch.Tensor.expand](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.expand.html)
-    - [torch.Tensor.repeat](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.repeat.html)
-    """
+    """A dimension of size one is copied out with `repeat` where `expand` shows the same numbers."""
 
     code = "TML306"
     name = "repeat-instead-of-expand"

@@ -19,49 +19,7 @@ _LAYERS = frozenset({"CosineSimilarity", "PairwiseDistance"})
 
 
 class PairwiseBroadcast(Rule):
-    """Distances or similarities of all pairs are computed by way of every pair's features.
-
-    ## What it does
-    Reports a difference or product of two tensors that are spread against each other (`a[:, None] - b[None]`,
-    `unsqueeze`, `view`, `expand`), which is then added up over the features: the sum or mean of squares, a norm, the
-    sum of absolute values, the sum of a product; also `F.cosine_similarity` and `F.pairwise_distance` of such tensors.
-
-    ## Why it costs memory
-    For n and m rows of d features it makes n · m · d numbers (backward keeps them, squares and differences alike) where
-    the result has n · m. Measured with 512 rows on either side and 128 features, forward and backward: 514 MiB against
-    15 MiB with `torch.cdist`; `F.cosine_similarity` 642 MiB against 18 MiB by a matrix product. Distances are also
-    taken of points with two or three coordinates, where little is won: of differences it is advice, unless a layer or a
-    parameter has made what is compared.
-
-    ## Example
-    ```python
-    distances = (queries[:, None, :] - keys[None, :, :]).pow(2).sum(dim=-1)
-    similarity = F.cosine_similarity(queries.unsqueeze(1), keys.unsqueeze(0), dim=-1)
-    ```
-
-    ## Use instead
-    ```python
-    distances = torch.cdist(queries, keys).pow(2)
-    similarity = F.normalize(queries, dim=-1) @ F.normalize(keys, dim=-1).t()
-    ```
-
-    ## Fix safety
-    Unsafe: results agree to rounding, but from 26 rows on `cdist` adds up squares and a product, which is less exact
-    where two rows are nearly equal (`compute_mode="donot_use_mm_for_euclid_dist"` is exact and as small). At a distance
-    of zero its gradient is zero, where that of a norm is undefined. It takes no half precision on a GPU outside of
-    autocast, and cannot be differentiated twice. The fix is made where the rows are known to be vectors; elsewhere it
-    is shown.
-
-    ## When it stays silent
-    The differences or products are used otherwise, too (directions, weights for each feature), or the tensors are
-    spread for others as well, which are as large; the sum is over the rows, or it is not known over what; only one side
-    is spread; whole numbers (positions, labels) and numpy; the function uses `torch.cdist` as well, where it can; the
-    file differentiates a gradient (`create_graph=True`); tests.
-
-    ## References
-    - [torch.cdist](https://docs.pytorch.org/docs/stable/generated/torch.cdist.html)
-    - [Broadcasting semantics](https://docs.pytorch.org/docs/stable/notes/broadcasting.html)
-    """
+    """Distances or similarities of all pairs are computed by way of every pair's features."""
 
     code = "TML307"
     name = "pairwise-broadcast"

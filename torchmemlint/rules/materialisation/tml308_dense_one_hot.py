@@ -15,56 +15,7 @@ from torchmemlint.rules.materialisation.one_hot import MAKING, WORDS, Encoded, e
 
 
 class DenseOneHot(Rule):
-    """Class labels are written out as one-hot rows for an operation that takes the labels as they are.
-
-    ## What it does
-    Reports `F.one_hot(labels, n)`, `torch.eye(n)[labels]` and ones scattered into zeros, where all that takes the
-    result is
-
-    - the target of a cross entropy, which takes class labels;
-    - the left side of a matrix product (or `F.linear`, or an `einsum` that sums over the classes): this looks up rows,
-      as `weight[labels]` and `F.embedding` do;
-    - a product that is summed over the classes: this picks one number for each label, as `gather` does.
-
-    ## Why it costs memory
-    A label is eight bytes, its one-hot row eight for each class (`F.one_hot` makes 64-bit integers), and four more for
-    each class where it is made a float; a product with the row is as large once more, and backward keeps its factors.
-    `torch.eye(n)` is n times n numbers before the first row is picked. Measured, rows of a table of 2,048 looked up by
-    a product with a one-hot matrix: 20 times the peak of `table[labels]`. Where a few classes are looked up, the row is
-    small beside what it finds: a lookup is advice, unless a number of 256 or more, the weight of a layer (a codebook, a
-    vocabulary) or a row for every class there is says otherwise.
-
-    ## Example
-    ```python
-    loss = F.cross_entropy(scores, F.one_hot(labels, classes).float())
-    chosen = (values * F.one_hot(actions, count)).sum(dim=-1)
-    vectors = torch.eye(words)[tokens] @ table
-    ```
-
-    ## Use instead
-    ```python
-    loss = F.cross_entropy(scores, labels)
-    chosen = values.gather(-1, actions.unsqueeze(-1)).squeeze(-1)
-    vectors = table[tokens]
-    ```
-
-    ## Fix safety
-    Shown, never applied: which dimension holds the classes in what is looked up, and whether the labels are 64-bit
-    integers, is often decided elsewhere. Results agree to rounding; a product with `inf` or `nan` in another class
-    gives `nan`, which picking does not.
-
-    ## When it stays silent
-    Something else takes the one-hot rows, too: soft labels, mixup, smoothing, masks, losses that need all classes
-    (dice, focal, binary cross entropy), counts per class, `nn.Linear`; the cross entropy is weighted, whose mean is
-    another one for labels than for probabilities; the sum is over other dimensions than that of the classes, or it is
-    not known which that is; tests.
-    The rule is off by default: most lookups in published projects are of a handful of classes, where the row is small
-    (docs/precision.md). It is for vocabularies, codebooks and other large tables.
-
-    ## References
-    - [torch.nn.functional.cross_entropy](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.cross_entropy.html)
-    - [torch.gather](https://docs.pytorch.org/docs/stable/generated/torch.gather.html)
-    """
+    """Class labels are written out as one-hot rows for an operation that takes the labels as they are."""
 
     code = "TML308"
     name = "dense-one-hot"

@@ -25,46 +25,7 @@ _KEEPING = frozenset({"nll_loss", "gather"})
 
 
 class UnfusedLogSoftmax(Rule):
-    """A softmax or sigmoid is computed only to take its logarithm.
-
-    ## What it does
-    Reports the logarithm of a softmax, also with a small number added or a clamp between the two, and that of a sigmoid
-    where something lies between (`log(sigmoid(x) + eps)`, `log(1 - sigmoid(x))`), in whatever spelling: functions,
-    methods, `nn.Softmax`, one expression or several statements.
-
-    ## Why it costs memory
-    The probabilities are a tensor as large as the logits, and backward keeps them, also next to their logarithm where
-    the loss keeps that (`nll_loss`, `gather`); a number added or a clamp keeps one more. `log_softmax` keeps its result
-    alone. What it costs beside memory is accuracy: a probability that rounds to zero has a logarithm of minus infinity,
-    which is what the small number is there for. `log(sigmoid(x))` with nothing between keeps one tensor just as
-    `logsigmoid` does, and is not reported.
-
-    ## Example
-    ```python
-    loss = F.nll_loss(torch.log(torch.softmax(logits, dim=-1) + 1e-8), target)
-    ```
-
-    ## Use instead
-    ```python
-    loss = F.nll_loss(torch.log_softmax(logits, dim=-1), target)
-    ```
-
-    ## Fix safety
-    Unsafe: results agree to rounding, except where a probability was zero, whose logarithm is now finite. It is made
-    where the logarithm and the softmax stand in one expression. With a number added, a clamp or a complement between
-    them it is shown and not made, since values below the bound change; `log(1 - sigmoid(x))` is `logsigmoid(-x)`.
-
-    ## When it stays silent
-    The probabilities are used elsewhere, too (returned, summed with their logarithm for an entropy, kept); the softmax
-    was made elsewhere, or is one of a module's own parameters, a gate of a few numbers; more than a constant, a clamp
-    or a complement lies between, or the complement is that of a softmax, which `log_softmax` does not compute. An
-    advice where gradients are off, here or in all callers, and where nothing lies between and the loss keeps no
-    logarithm, as `kl_div` and a product with the target do not: the second tensor is there for a moment only.
-
-    ## References
-    - [torch.nn.functional.log_softmax](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.log_softmax.html)
-    - [torch.nn.functional.logsigmoid](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.logsigmoid.html)
-    """
+    """A softmax or sigmoid is computed only to take its logarithm."""
 
     code = "TML309"
     name = "unfused-log-softmax"

@@ -10,43 +10,7 @@ from torchmemlint.rules.told import Told
 
 
 class DebugModeLeftOn(TellingRule):
-    """A mode for debugging is on whenever the program trains.
-
-    ## What it does
-    Reports `torch.autograd.set_detect_anomaly(True)`, `with torch.autograd.detect_anomaly():` and
-    `torch.cuda.memory._record_memory_history()` where nothing decides about them: at module level, in a function that
-    trains, or as a context around work of any kind.
-
-    ## Why it costs memory
-    Anomaly detection keeps the Python stack of every operation's forward on the host and looks for NaN in every
-    gradient: each step takes longer, some several times as long. It needs no more memory on the device. Recorded memory
-    history stays on the host, with a stack for every allocation.
-
-    ## Example
-    ```python
-    torch.autograd.set_detect_anomaly(True)
-    train(model, loader)
-    ```
-
-    ## Use instead
-    ```python
-    torch.autograd.set_detect_anomaly(options.debug)
-    train(model, loader)
-    ```
-
-    ## Fix safety
-    Unsafe: without anomaly detection, a NaN in a gradient no longer ends the program. A context and recorded history
-    are left to the reader.
-
-    ## When it stays silent
-    The mode is set by an argument, setting or other value, or under a condition; in an `except` clause; it is switched
-    off again, or what was recorded is dumped, in the same file; the function does nothing but switch modes; tests.
-
-    ## References
-    - [Anomaly detection](https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection)
-    - [Performance tuning guide: disable debugging APIs](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
-    - [Understanding CUDA memory usage](https://docs.pytorch.org/docs/stable/torch_cuda_memory.html)
-    """
+    """A mode for debugging is on whenever the program trains."""
 
     code = "TML605"
     name = "debug-mode-left-on"
