@@ -11,7 +11,7 @@ from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import Frame, Summary, fresh_temps
 from torchmemlint.flow.domain.heap import Heap, Mode, ModeOf, State
 from torchmemlint.flow.domain.kinds import Kind, Special
-from torchmemlint.flow.domain.refs import Code, Globals, Input, Key, Loop, Object, Place, Point, Ref
+from torchmemlint.flow.domain.refs import Code, Globals, Input, Key, Object, Point, Ref
 from torchmemlint.flow.domain.values import (
     NO_CONSTANT,
     NOTHING,
@@ -62,51 +62,16 @@ class Engine:
 
     # What its parts ask of each other.
 
-    def call(self, frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
-        """Return the value of a call."""
-        return calls.call(frame, state, callee, arguments, point)
-
-    def call_method(
-        self, frame: Frame, state: State, receiver: Value, name: str, arguments: Arguments, point: Point
-    ) -> Value:
-        """Return the value of a call of a method."""
-        return calls.call_method(frame, state, receiver, name, arguments, point)
-
-    def attribute(self, frame: Frame, state: State, base: Value, name: Key, point: Point) -> Value:
-        """Return `base.name`."""
-        return access.attribute(frame, state, base, name, point)
-
-    def item(self, frame: Frame, state: State, base: Value, key: Key, point: Point) -> Value:
-        """Return `base[key]`."""
-        return access.item(frame, state, base, key, point)
-
-    def iterate(self, frame: Frame, state: State, source: Value, point: Point) -> Value:
-        """Return one item of an iterable."""
-        return access.iterate(frame, state, source, point)
-
-    def advance(self, frame: Frame, state: State, source: Value, point: Point) -> Value:
-        """Return the item of one round of the innermost loop."""
-        return access.advance(frame, state, source, point)
-
-    def consume(self, frame: Frame, state: State, source: Value, box: Value, point: Point) -> Value:
-        """Put every item of an iterable into a box."""
-        return access.consume(frame, state, source, box, point)
-
-    def write(
-        self, frame: Frame, state: State, base: Value, key: Key, value: Value, point: Point, weak: bool = False
-    ) -> None:
-        """Put a value under a key."""
-        memory.write(frame, state, base, key, value, point, weak)
-
-    def run_loop(
-        self, frame: Frame, state: State, loop: Loop, body: Callable[[State], None], places: tuple[Place, ...] = ()
-    ) -> None:
-        """Run a loop."""
-        loops.run_loop(frame, state, loop, body, places)
-
-    def postpone(self, frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
-        """Leave a call to the caller."""
-        return unknown(frame, state, callee, arguments, point)
+    call = staticmethod(calls.call)
+    call_method = staticmethod(calls.call_method)
+    attribute = staticmethod(access.attribute)
+    item = staticmethod(access.item)
+    iterate = staticmethod(access.iterate)
+    advance = staticmethod(access.advance)
+    consume = staticmethod(access.consume)
+    write = staticmethod(memory.write)
+    run_loop = staticmethod(loops.run_loop)
+    postpone = staticmethod(unknown)
 
     def resolve(self, qualified: str) -> Value | None:
         """Return what stands under a qualified name of the project."""
@@ -115,19 +80,12 @@ class Engine:
     def default(self, state: State, code: Code, parameter: Parameter) -> Value:
         """Return what a parameter is that is not given: the default that its definition evaluated."""
         if not parameter.has_default:
-            return self.option(code.function, parameter) or UNKNOWN
+            return settings.option(code.function, parameter.name) or UNKNOWN
         place: Key = ("default " + parameter.name, 0)
         found = state.heap.get(code, place)
         if found is None and type(code.frame) is Globals:
-            found = self._default_of_unit(code, place)
+            found = self.end_of(code.function.unit).heap.get(code, place)
         return UNKNOWN if found is None else found
-
-    def option(self, function: Function, parameter: Parameter) -> Value | None:
-        """Return what a parameter is if a command line says nothing; None if no option of one is handed to it."""
-        return settings.option(function, parameter.name)
-
-    def _default_of_unit(self, code: Code, place: Key) -> Value | None:
-        return self.end_of(code.function.unit).heap.get(code, place)
 
     def begin(self, called: Mapping[Function, Mode], left: Mapping[Function, Mode], work: int) -> None:
         """Begin with other files: what is known of them so far is that these functions are called."""

@@ -34,9 +34,8 @@ def _training(run: Run, evidence: Evidence) -> Iterator[tuple[Point, Point]]:
         return  # seen where each method is run once, or never used
     moves: dict[Effect, Point | None] = {}
     seen: set[Function] = set()
-    for event in run.of(fx.Differentiate):
-        backward, chain = event.effect, event.effect.point.chain()
-        assert isinstance(backward, fx.Differentiate)
+    for event, backward in run.met(fx.Differentiate):
+        chain = backward.point.chain()
         if not backward.named or not chain or chain[0].owner in seen:
             continue  # gradients that are handed out are for no step
         for repeat in reversed(event.around):

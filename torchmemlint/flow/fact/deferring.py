@@ -13,7 +13,7 @@ from torchmemlint.flow.domain.kinds import PIECES
 from torchmemlint.flow.domain.manners import How
 from torchmemlint.flow.domain.refs import Behind, Graph, Loop, Object, Point, Ref, Result, Source, root
 from torchmemlint.flow.fact.evidence import Evidence
-from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.fact.logs import Event, Met, Run
 from torchmemlint.flow.fact.moving import is_item
 from torchmemlint.flow.fact.owning import is_of_network
 from torchmemlint.flow.fact.retention import is_chain
@@ -47,14 +47,15 @@ def deferred(run: Run, evidence: Evidence) -> Iterator[Deferred]:
             continue
         doubts = evidence.best(effect.sources, passes)
         if doubts is not None:
-            doubts |= set(_doubts(run, evidence, event, effect, backward))
+            doubts |= set(_doubts(run, evidence, event, effect, backward.effect))
             yield Deferred(backward.effect.point, effect.point, effect.how, effect.loop, passes, doubts)
 
 
-def _only_backward(run: Run, effect: fx.Keep, passes: frozenset[Source]) -> Event | None:
+def _only_backward(run: Run, effect: fx.Keep, passes: frozenset[Source]) -> Met[fx.Differentiate] | None:
     """Return the one backward pass through what is kept, if it frees the graph and gives no values to go on with."""
-    found = []
-    for event, backward in run.met(fx.Differentiate):
+    found: list[Met[fx.Differentiate]] = []
+    for event in run.of(fx.Differentiate):
+        backward = event.effect
         through = run.provenance.ancestors(backward.sources)
         if not passes.isdisjoint(through):
             found.append(event)
@@ -80,12 +81,10 @@ def _is_shared(run: Run, evidence: Evidence, effect: fx.Keep) -> bool:
     return any((type(s) is Graph or evidence.is_pass(s)) and root(s) not in inside for s in above)
 
 
-def _doubts(run: Run, evidence: Evidence, kept: Event, effect: fx.Keep, backward: Event) -> Iterator[Doubt]:
+def _doubts(run: Run, evidence: Evidence, kept: Event, effect: fx.Keep, backward: fx.Differentiate) -> Iterator[Doubt]:
     """Yield the doubts whether it could run in each iteration, and whether that is worth it."""
-    differentiate = backward.effect
-    assert isinstance(differentiate, fx.Differentiate)
     calls = {s for s in run.provenance.parents if type(s) is Result and s not in effect.events}
-    if effect.phi not in run.provenance.ancestors(differentiate.sources, cut=calls):
+    if effect.phi not in run.provenance.ancestors(backward.sources, cut=calls):
         yield Doubt.UNSEEN_CALL
     if is_of_network(evidence.index, effect.loop):
         yield Doubt.LAYERS
@@ -107,13 +106,12 @@ def _is_of_batches(run: Run, evidence: Evidence, reference: Ref) -> bool:
         about = reference.about if isinstance(reference.about, str) else ""
         return about == PIECES or about in evidence.index.contracts.names("loaders")
     if type(reference) is Result:
-        return any(_cuts(event, reference) for event in run.of(fx.InvokeMethod))
+        return any(_cuts(call, reference) for call in run.effects(fx.InvokeMethod))
     uses = run.effects(fx.Use)
     return any(use.evidence is fx.Evidence.MOVED and is_item(use.reference, reference) for use in uses)
 
 
-def _cuts(event: Event, result: Result) -> bool:
-    call = event.effect
-    if not isinstance(call, fx.InvokeMethod) or call.result is not result or call.name not in torch_api.SPLITTERS:
+def _cuts(call: fx.InvokeMethod, result: Result) -> bool:
+    if call.result is not result or call.name not in torch_api.SPLITTERS:
         return False
     return len(call.arguments.all()) == 1 and not isinstance(call.arguments.all()[0].constant, str)

@@ -138,7 +138,7 @@ class _Handing:
 
     def _spares(self, one: Discarded, cut: set[Source]) -> bool:
         """Does a backward pass retain its graph only for what is handed on for nothing?"""
-        every = [(e, e.effect) for e in self._run.of(fx.Differentiate) if isinstance(e.effect, fx.Differentiate)]
+        every = list(self._run.met(fx.Differentiate))
         for event, effect in every:
             if effect.point is one.backward and effect.asked and not effect.creates:
                 shared = (self._sequence.shared(event, effect.sources, e, other.sources, cut) for e, other in every)

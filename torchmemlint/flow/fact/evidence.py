@@ -93,9 +93,7 @@ class Evidence:
     def _collect(self) -> None:
         run = self.run
         shown: dict[Shown, set[Ref]] = {kind: set() for kind in Shown}
-        for event in run.of(fx.Use):
-            use = event.effect
-            assert isinstance(use, fx.Use)
+        for event, use in run.met(fx.Use):
             restores = use.evidence is Shown.TRAINING and _is_remembered(event)
             shown[Shown.RESTORED if restores else use.evidence].add(use.reference)
             if use.evidence is Shown.EVALUATING:
@@ -140,16 +138,13 @@ class Evidence:
             self.callees.setdefault(forward.graph, set()).update(forward.module.refs)
         self.overwritten = {
             Behind.of(effect.holder, effect.key)
-            for event in run.of(fx.Write)
-            if isinstance(effect := event.effect, fx.Write) and not effect.weak and not with_graphs(effect.value.graph)
-            if effect.holder.symbolic
+            for effect in run.effects(fx.Write)
+            if effect.holder.symbolic and not effect.weak and not with_graphs(effect.value.graph)
         }
         for creates in (False, True):  # one that creates a graph is no last one: others say how long it is needed
-            for event in run.of(fx.Differentiate):
-                effect = event.effect
-                assert isinstance(effect, fx.Differentiate)
-                if effect.creates is creates:
-                    self._differentiate(effect.sources, event.loops, creates)
+            for event, backward in run.met(fx.Differentiate):
+                if backward.creates is creates:
+                    self._differentiate(backward.sources, event.loops, creates)
         self.networks |= self._detached_callees()
         self.networks -= pipelines  # they turn gradients off by themselves
         for read in run.effects(fx.Read):

@@ -56,11 +56,10 @@ _Call = tuple[bool, list[Op], Event]  # is it a pass, or something unknown, and 
 def _computing(run: Run, evidence: Evidence) -> Iterator[_Call]:
     for event in (*run.of(fx.Forward), *run.of(fx.Ran), *run.of(fx.Differentiate)):
         yield True, event.effect.point.chain(), event
-    for event in (*run.of(fx.Invoke), *run.of(fx.InvokeMethod)):
-        assert isinstance(event.effect, fx.Invoke | fx.InvokeMethod)
-        callees = evidence.callees.get(event.effect.result, set())
-        is_pass = not callees.isdisjoint(evidence.networks) or evidence.is_pass(event.effect.result)
-        yield is_pass, event.effect.point.chain(), event
+    for event, call in run.calls():
+        callees = evidence.callees.get(call.result, set())
+        is_pass = not callees.isdisjoint(evidence.networks) or evidence.is_pass(call.result)
+        yield is_pass, call.point.chain(), event
 
 
 def _found(clause: Clause, calls: Iterable[_Call], cut: frozenset[Doubt]) -> Iterator[Failure]:

@@ -127,9 +127,7 @@ def _is_for_single_batches(loader: Loader, runs: Iterable[Run]) -> bool:
     """Is all that is done with a loader, as far as it is seen, to take single batches of it?"""
     taken = False
     for run in runs:
-        for event in run.repeats:
-            repeat = event.effect
-            assert isinstance(repeat, fx.Repeat)
+        for repeat in (event.effect for event in run.repeats):
             if loader.made in contained(run.state, [repeat.over]):
                 if not is_left_at_once(repeat.loop.site):
                     return False

@@ -10,6 +10,7 @@ from torchmemlint.flow.domain.refs import Input, Object, Point
 from torchmemlint.flow.domain.values import Value, of, symbol
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.ir.ops import Function, Parameter, Passing
+from torchmemlint.flow.models import settings
 
 
 def given(engine: Engine, state: State, function: Function, skip: int) -> Arguments:
@@ -18,7 +19,7 @@ def given(engine: Engine, state: State, function: Function, skip: int) -> Argume
     for parameter in function.parameters[skip:]:
         value = _annotated(engine, state, function, parameter)
         if value is None:
-            value = engine.option(function, parameter) or symbol(Input.of(function, parameter.name))
+            value = settings.option(function, parameter.name) or symbol(Input.of(function, parameter.name))
         elif parameter.has_default:
             value = value._replace(open=True)  # it may be None
         match parameter.passing:

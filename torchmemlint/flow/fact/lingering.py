@@ -38,11 +38,11 @@ class Lingering:
 
 def lingering(engine: Engine, run: Run, evidence: Evidence) -> Iterator[Lingering]:
     """Yield the variables of one run."""
-    holds = run.of(fx.Hold)
+    holds = list(run.met(fx.Hold))
     passes = list(inferring(run, evidence)) if holds else []
-    for event in holds if passes else ():
-        hold, repeat = event.effect, _innermost(event)
-        if not isinstance(hold, fx.Hold) or repeat is None or _trains(run, repeat):
+    for event, hold in holds if passes else ():
+        repeat = _innermost(event)
+        if repeat is None or _trains(run, repeat):
             continue
         loop = hold.point.site
         assert isinstance(loop, For | While)

@@ -200,14 +200,13 @@ def repeated(loader: Loader, run: Run) -> Iterated | None:
 def _iterations(run: Run) -> Iterator[tuple[Event, Value]]:
     """Yield the loops of a run, and the calls of `iter`, with what they iterate over."""
     for event in run.repeats:
-        assert isinstance(event.effect, fx.Repeat)
         site = event.effect.loop.site
         if isinstance(site, Op):
             at = replace(event, effect=replace(event.effect, point=Point(site, event.effect.loop.context)))
             yield at, event.effect.over
-    for event in run.of(fx.Serve):
-        if isinstance(event.effect, fx.Serve) and event.effect.name == "iter":
-            yield event, event.effect.arguments.value(0)
+    for asked, effect in run.met(fx.Serve):
+        if effect.name == "iter":
+            yield asked, effect.arguments.value(0)
 
 
 def _is_of_pass(loader: Loader, run: Run, outer: fx.Repeat, event: Event) -> bool:

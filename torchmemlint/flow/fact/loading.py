@@ -65,9 +65,8 @@ class Loading:
 
     def _collect(self, run: Run, evidence: Evidence) -> None:
         read: dict[Point, Load] = {}
-        for event in run.of(fx.Serve):
-            effect = event.effect
-            if not isinstance(effect, fx.Serve) or not effect.point.chain():
+        for event, effect in run.met(fx.Serve):
+            if not effect.point.chain():
                 continue
             op = effect.point.chain()[0]
             if effect.name == known.SAVING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Effect
@@ -16,16 +16,20 @@ from torchmemlint.flow.domain.values import Value
 from torchmemlint.flow.ir.ops import Class, Function
 
 E = TypeVar("E", bound=Effect)
+M = TypeVar("M", bound=Effect, covariant=True)
 
 
 @dataclass(slots=True, eq=False)
-class Event:
+class Met(Generic[M]):
     """An effect with the loops around it, and the tests that it stands under, each with the branch."""
 
-    effect: Effect
+    effect: M
     loops: frozenset[Loop]
     branches: dict[Effect, bool]
     around: tuple[Effect, ...]  # the loops and tests, outer ones first
+
+
+Event: TypeAlias = Met[Effect]
 
 
 @dataclass(slots=True, eq=False)
@@ -45,8 +49,8 @@ class Run:
     inner: bool = False  # is it the forward of a network, taken apart?
     over: dict[Loop, Value] = field(default_factory=dict)  # what loops run over
     mentioned: Callable[[], bool] = lambda: False  # does code name the entry that was not seen to call it?
-    repeats: list[Event] = field(default_factory=list)  # the loops themselves
-    _index: dict[type[Effect], list[Event]] = field(default_factory=dict)
+    repeats: list[Met[fx.Repeat]] = field(default_factory=list)  # the loops themselves
+    _index: dict[type[Effect], list[Met[Any]]] = field(default_factory=dict)
     _lasting: set[Ref] | None = None
     _given: set[Ref] | None = None
 
@@ -64,7 +68,7 @@ class Run:
             self._lasting = reachable(self.state, [h for h in holders if is_outside(h) or h is self.receiver])
         return self._lasting
 
-    def of(self, kind: type[Effect]) -> list[Event]:
+    def of(self, kind: type[E]) -> list[Met[E]]:
         """Return the events of one kind, in order."""
         if not self._index:
             for event in self.events:
@@ -73,11 +77,11 @@ class Run:
 
     def met(self, kind: type[E]) -> Iterator[tuple[Event, E]]:
         """Yield the events of one kind, in order, each with what happened."""
-        return ((event, event.effect) for event in self.of(kind) if isinstance(event.effect, kind))
+        return ((event, event.effect) for event in self.of(kind))
 
     def effects(self, kind: type[E]) -> Iterator[E]:
         """Yield what happened of one kind, in order, without what is around it."""
-        return (effect for _, effect in self.met(kind))
+        return (event.effect for event in self.of(kind))
 
     def calls(self) -> Iterator[tuple[Event, fx.Invoke | fx.InvokeMethod]]:
         """Yield the calls of what is not known: of functions and networks first, then of methods."""
@@ -100,13 +104,13 @@ def _take_down(
     for effect in effects:
         if isinstance(effect, fx.Repeat):
             into.over[effect.loop] = effect.over
-            into.repeats.append(Event(effect, loops, branches, around))
+            into.repeats.append(Met(effect, loops, branches, around))
             _take_down(effect.effects, into, loops | {effect.loop}, branches, (*around, effect))
         elif isinstance(effect, fx.Fork):
             _take_down(effect.then, into, loops, {**branches, effect: True}, (*around, effect))
             _take_down(effect.orelse, into, loops, {**branches, effect: False}, (*around, effect))
         else:
-            into.events.append(Event(effect, loops, branches, around))
+            into.events.append(Met(effect, loops, branches, around))
 
 
 def logged(frame: Frame, state: State, returned: Value) -> Run:

@@ -125,26 +125,21 @@ class Passes:
         evidence = self.evidence
         if self.run.life is not None:
             return  # seen where it is run once
-        for event in self.run.of(fx.Forward):
-            effect = event.effect
-            assert isinstance(effect, fx.Forward)
-            doubts = evidence.graph(effect.graph)
-            if doubts is not None and effect.module.refs:
-                yield self._pass(effect.point, effect.graph, effect.module.refs, event.loops, effect.evaluating, doubts)
-        for kind in (fx.Invoke, fx.InvokeMethod):
-            for event in self.run.of(kind):
-                effect = event.effect
-                assert isinstance(effect, fx.Invoke | fx.InvokeMethod)
-                refs = self._network(effect)
-                if not refs or effect.mode is Mode.OFF or effect.result in evidence.networks:
-                    continue
-                if all(value.known for value in effect.arguments.all()):
-                    continue  # nothing goes through it: it makes an object, or does what a text says
-                if type(effect.point.site) is CallMethod and effect.point.site.dropped:
-                    continue  # called for what it does
-                doubts = evidence.graph(effect.result)
-                if doubts is not None:
-                    yield self._pass(effect.point, effect.result, refs, event.loops, effect.evaluating, doubts)
+        for met, forward in self.run.met(fx.Forward):
+            doubts, refs = evidence.graph(forward.graph), forward.module.refs
+            if doubts is not None and refs:
+                yield self._pass(forward.point, forward.graph, refs, met.loops, forward.evaluating, doubts)
+        for event, call in self.run.calls():
+            refs = self._network(call)
+            if not refs or call.mode is Mode.OFF or call.result in evidence.networks:
+                continue
+            if all(value.known for value in call.arguments.all()):
+                continue  # nothing goes through it: it makes an object, or does what a text says
+            if type(call.point.site) is CallMethod and call.point.site.dropped:
+                continue  # called for what it does
+            doubts = evidence.graph(call.result)
+            if doubts is not None:
+                yield self._pass(call.point, call.result, refs, event.loops, call.evaluating, doubts)
 
     def untold(self) -> Iterator[Pass]:
         """Yield the passes of which it was not seen what becomes of them."""
@@ -163,12 +158,10 @@ class Passes:
 
     def differentiated(self) -> Iterator[Op]:
         """Yield the operations that led to a differentiated pass, or to a call that may be one."""
-        for kind in (fx.Forward, fx.Invoke, fx.InvokeMethod):
-            for event in self.run.of(kind):
-                effect = event.effect
-                source = effect.graph if isinstance(effect, fx.Forward) else getattr(effect, "result", None)
-                if source is not None and self.evidence.is_differentiated(source) and source not in self.teaching.idle:
-                    yield from effect.point.chain()
+        begun = [(forward.graph, forward.point) for forward in self.run.effects(fx.Forward)]
+        for source, point in (*begun, *((call.result, call.point) for call in self.run.unseen())):
+            if self.evidence.is_differentiated(source) and source not in self.teaching.idle:
+                yield from point.chain()
 
     def is_unmade(self, one: Pass) -> bool:
         """May it matter who makes the entry's object, and calls the method? Nobody was seen who does.

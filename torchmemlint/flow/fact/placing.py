@@ -22,7 +22,7 @@ from torchmemlint.flow.fact import lives
 from torchmemlint.flow.fact.conditions import is_about_data, is_met
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.loaders import Loader
-from torchmemlint.flow.fact.logs import Event, logged
+from torchmemlint.flow.fact.logs import Met, logged
 from torchmemlint.flow.fact.moving import functions_of, goes_to_accelerator, reached
 from torchmemlint.flow.fact.samples import SAMPLING, is_iterable, is_map_style, sampling
 from torchmemlint.flow.ir.ops import Class, Function, Op, Unit
@@ -118,32 +118,25 @@ def _placed(engine: Engine, entry: Function, before: State, call: Call) -> Itera
     with engine.share(frame):
         returned = call(frame, state)
     run = logged(frame, state, returned)
-    events = [event for event in run.of(fx.Move) if _is_placing(event)]
-    if not events:
+    moves = [event.effect for event in run.of(fx.Move) if _is_placing(event)]
+    if not moves:
         return
     evidence, found = Evidence(engine, run), dict[Function, Placed]()
-    for event in events:
-        sites = event.effect.point.chain()
+    for move in moves:
+        sites = move.point.chain()
         own = next((number for number, site in enumerate(sites) if site.owner.unit is entry.unit), None)
-        if own is not None and not _is_of_network(evidence, event):
+        if own is not None and not any(map(evidence.is_network, move.of.refs)):  # which is moved as a whole
             at, *calls = sites[own:]
             found.setdefault(at.owner.definition, Placed(at, tuple(calls), entry, evidence.cut))
     yield from found.values()
 
 
-def _is_placing(event: Event) -> bool:
+def _is_placing(event: Met[fx.Move]) -> bool:
     """Does something come to lie on an accelerator, on whatever the program is asked to do, and in workers as well?"""
     move = event.effect
-    assert isinstance(move, fx.Move)
     if move.to_host or not goes_to_accelerator(move.device):
         return False
     if any(_ASKING in site.owner.mentions for site in move.point.chain()):
         return False
     tests = (effect for effect in event.around if isinstance(effect, fx.Fork))
     return all(is_met(test, event.branches[test]) or is_about_data(test) for test in tests)
-
-
-def _is_of_network(evidence: Evidence, event: Event) -> bool:
-    """Is it a network that is moved there?"""
-    assert isinstance(event.effect, fx.Move)
-    return any(map(evidence.is_network, event.effect.of.refs))

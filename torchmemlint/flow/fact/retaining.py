@@ -62,7 +62,7 @@ class _Retaining:
         run, evidence = self._run, self._evidence
         through = run.provenance.ancestors(effect.sources)
         graphs = frozenset(filter(self._is_graph, through))
-        following = [e for e in run.of(fx.Differentiate) if self._shares(event, effect, e, _through(e))]
+        following = [e for e, other in run.met(fx.Differentiate) if self._shares(event, effect, e, other.sources)]
         if following:
             old = self._outdated(event, effect) if following == [event] else None
             doubts = evidence.best(effect.sources, old.sources) if old is not None else None
@@ -117,7 +117,7 @@ class _Retaining:
             if self._shares(event, effect, call, given):
                 yield Doubt.GIVEN if not _trains(call.effect) else Doubt.TRAINER
         if effect.creates:
-            if effect.named and any(map(self._uses_gradients, self._after(event, fx.Use, fx.Step, fx.InvokeMethod))):
+            if effect.named and self._uses_gradients(event):
                 yield Doubt.GRADIENTS
             if not all(function.mentions.isdisjoint(HOOKED) for function in run.entry.unit.functions):
                 yield Doubt.READER
@@ -158,31 +158,18 @@ class _Retaining:
 
     def _following(self, event: Event) -> Iterator[tuple[Event, set[Source]]]:
         """Yield the calls of code that was not seen which may follow, with the sources of what they are given."""
-        for call in self._after(event, fx.Invoke, fx.InvokeMethod):
-            effect = call.effect
-            assert isinstance(effect, fx.Invoke | fx.InvokeMethod)
-            given = {s for value in effect.arguments.all() for s in reached(self._run.state, value, HOLDERS)}
-            if given:
-                yield call, given
-
-    def _after(self, event: Event, *kinds: type[Effect]) -> Iterator[Event]:
-        for kind in kinds:
-            yield from (other for other in self._run.of(kind) if self._sequence.may_follow(other, event))
+        for other, call in self._run.calls():
+            given = {s for value in call.arguments.all() for s in reached(self._run.state, value, HOLDERS)}
+            if given and self._sequence.may_follow(other, event):
+                yield other, given
 
     def _uses_gradients(self, event: Event) -> bool:
-        """Is a gradient read there, or does an optimizer step that is none of torch's?"""
-        effect = event.effect
-        if isinstance(effect, fx.Use):
-            return effect.evidence is fx.Evidence.GRADIENT
-        if isinstance(effect, fx.InvokeMethod):
-            return effect.name == "step"
-        if not isinstance(effect, fx.Step) or effect.name != "step":
-            return False
-        return not all(map(_is_of_torch, effect.holder.refs))
-
-
-def _through(event: Event) -> frozenset[Source]:
-    return event.effect.sources if isinstance(event.effect, fx.Differentiate) else frozenset()
+        """Is a gradient read after a backward pass, or does an optimizer step that is none of torch's?"""
+        run = self._run
+        reads = [e for e, use in run.met(fx.Use) if use.evidence is fx.Evidence.GRADIENT]
+        steps = [e for e, one in run.met(fx.Step) if one.name == "step" and not all(map(_is_of_torch, one.holder.refs))]
+        unseen = [e for e, call in run.met(fx.InvokeMethod) if call.name == "step"]
+        return any(self._sequence.may_follow(other, event) for other in (*reads, *steps, *unseen))
 
 
 def _is_of_torch(reference: Ref) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.kinds import Kind, Special
-from torchmemlint.flow.domain.refs import Bound, Code, Key, Object, Ref
+from torchmemlint.flow.domain.refs import Bound, Code, Key, Object
 from torchmemlint.flow.domain.values import Value
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.extents import wide_class
@@ -41,7 +41,8 @@ class Collecting:
 
 def collecting(engine: Engine, run: Run) -> Iterator[Collecting]:
     """Yield the trainers of one run that collect predictions for every token or pixel, if all is known of them."""
-    asked = {r for event in run.of(fx.InvokeMethod) for r in _asked(event.effect)}
+    asking = (call for call in run.effects(fx.InvokeMethod) if call.name in ("evaluate", "predict"))
+    asked = {r for call in asking for r in call.receiver.refs}
     for trainer in [r for r in run.state.heap.table if type(r) is Object]:
         name = _evaluates_as(engine, trainer)
         given = _given(run, trainer)
@@ -57,12 +58,6 @@ def collecting(engine: Engine, run: Run) -> Iterator[Collecting]:
         wide = _predicts_much(engine, trainer, name, given, metrics)
         if wide is not None and (trainer in asked or _evaluates(options)):
             yield Collecting(trainer.site, made, wide)
-
-
-def _asked(effect: fx.Effect) -> frozenset[Ref]:
-    """Return what is asked for an evaluation."""
-    assert isinstance(effect, fx.InvokeMethod)
-    return effect.receiver.refs if effect.name in ("evaluate", "predict") else frozenset()
 
 
 def _given(run: Run, trainer: Object) -> Given:
