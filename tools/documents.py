@@ -450,17 +450,7 @@ MAKERS: dict[str, Callable[[], str]] = {
 
 
 # Documents that are written whole, by their path.
-def listed_rules() -> str:
-    """The rules' metadata, for runs that need no more of them."""
-    from torchmemlint.rules import listed, registry
-
-    return listed.text(registry.imported())
-
-
-PAGES: dict[str, Callable[[], str]] = {
-    "torchmemlint/rules/rules.json": listed_rules,
-    **RULE_PAGES.pages(PRECISION.told),
-}
+PAGES: dict[str, Callable[[], str]] = {**RULE_PAGES.pages(PRECISION.told)}
 
 
 def settings_schema() -> str:

@@ -248,7 +248,7 @@ def here(code: str, name: str, root: Path) -> Scaffold:
     fixtures = root / "fixtures" / f"{code}-{name}"
     files = {
         family / f"{code.lower()}_{name.replace('-', '_')}.py": _OWN_RULE.format(**words),
-        family / f"{code.lower()}_{name.replace('-', '_')}.md": _OWN_PAGE,
+        family / f"{code.lower()}_{name.replace('-', '_')}.md": _OWN_PAGE.format(**words),
         fixtures / "bad_first.py": f'"""TODO: code as people write it."""\n\nimport torch\n\ntorch  # expect: {code}\n',
         fixtures / "good_first.py": '"""TODO: the same, as it is right."""\n\nimport torch\n\ntorch\n',
     }
@@ -281,7 +281,7 @@ def _package_in(folder: Path) -> str | None:
 def _family_of(code: str, root: Path) -> Path:
     """The folder of the rules whose codes have the same first digit."""
     beginning = code[:4].lower()
-    families = {path.parent for path in (root / "torchmemlint/rules").glob(f"*/{beginning}*.py")}
+    families = {path.parent for path in (root / "torchmemlint/rules").glob(f"*/{beginning}*.md")}
     if len(families) != 1:
         raise ScaffoldError(f"{code}: there is no family of rules {code[:4]}; make a folder for it, with a first rule")
     return families.pop()
@@ -292,7 +292,7 @@ _OWN_RULE = '''\
 
 from __future__ import annotations
 
-from torchmemlint.findings import Finding, Severity
+from torchmemlint.findings import Finding
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
@@ -300,16 +300,19 @@ from torchmemlint.rules.told import Told
 class {kind}(TellingRule):
     """TODO: one sentence."""
 
-    code = "{code}"
-    name = "{name}"
-    severity = Severity.WARNING
-    why = "TODO"
-
     def tell(self, told: Told) -> Finding:
         """TODO: word a case. It is made in `torchmemlint/flow/fact`, and told of by `torchmemlint/rules/cases.py`."""
         return told.finding(self, "TODO", [told.link(told.case.place, "TODO")])
 '''
 _OWN_PAGE = """\
+---
+code: {code}
+name: {name}
+severity: warning
+why: TODO
+class: {kind}
+---
+
 ## What it does
 TODO
 

@@ -21,16 +21,16 @@ from torchmemlint.engine import one_file
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Severity, Span
 from torchmemlint.rules import registry
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.docs import written
-from torchmemlint.rules.run.tml000_unreadable_file import UnreadableFile as Tml000
-from torchmemlint.rules.run.tml001_unused_ignore import UnusedIgnore
-from torchmemlint.rules.run.tml002_unknown_code import UnknownCode
+from torchmemlint.rules.listed import body
 from torchmemlint.source.decoding import UnreadableFile, position_of
+
+_OF_THE_RUN = tuple(registry.by_code()[code] for code in ("TML000", "TML001", "TML002"))
+_PAGE = body(_OF_THE_RUN[0].page) if _OF_THE_RUN[0].page is not None else ""
 
 
 def _rule(code_: str, name_: str, severity_: Severity, on_: bool = True, fix_: Applicability | None = None) -> Rule:
     class Fake(Rule):
-        __doc__ = written(Tml000)
+        __doc__ = _PAGE
         code, name, severity, on, fix, why = code_, name_, severity_, on_, fix_, "it is kept"
 
         def check(self, facts: object) -> Iterator[Finding]:
@@ -40,9 +40,7 @@ def _rule(code_: str, name_: str, severity_: Severity, on_: bool = True, fix_: A
 
 
 RULES = (
-    Tml000(),
-    UnusedIgnore(),
-    UnknownCode(),
+    *_OF_THE_RUN,
     _rule("TML101", "graph-accumulation", Severity.ERROR, fix_=Applicability.SAFE),
     _rule("TML102", "graph-collection", Severity.ERROR),
     _rule("TML201", "eval-without-no-grad", Severity.ERROR, fix_=Applicability.UNSAFE),

@@ -56,7 +56,7 @@ def test_a_package_brings_the_rules_of_its_modules(site: Path) -> None:
 
 def test_bases_and_the_rules_of_others_are_no_rules_of_a_module(site: Path) -> None:
     text = rule() + (
-        "from torchmemlint.rules.graphs.tml101_graph_accumulation import GraphAccumulation\n"
+        "from torchmemlint.rules.graphs.tml105_needless_retain_graph import NeedlessRetainGraph\n"
         "class Base(Rule):\n    def check(self, facts):\n        return iter(())\n"
     )
     install(site, "acme-lint", "acme = acme_lints", acme_lints=text)
@@ -167,7 +167,7 @@ def test_plugins_can_be_switched_off(site: Path, monkeypatch: pytest.MonkeyPatch
         (rule().replace("def check", "def look"), r"cannot be loaded: TypeError: Can't instantiate abstract class"),
         (
             rule(name="graph-accumulation"),
-            r"two rules are called `graph-accumulation`: `GraphAccumulation` of torchmemlint",
+            r"two rules are called `graph-accumulation`: `TML101` of torchmemlint",
         ),
     ],
 )

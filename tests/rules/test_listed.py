@@ -1,8 +1,9 @@
-"""The rules as the list tells them are the rules."""
+"""The rules are what their pages say."""
 
 from __future__ import annotations
 
-import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,56 +11,34 @@ import pytest
 from torchmemlint.engine.checking import check_text
 from torchmemlint.rules import docs, listed, registry
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.listed import Listed
 
 METADATA = ("code", "name", "severity", "on", "fix", "tag", "why")
+RULES = Path(listed.__file__).parent
 
 
-@pytest.fixture
-def other_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "rules.json"
-    monkeypatch.setattr(listed, "LIST", path)
-    return path
+@pytest.mark.parametrize("rule", registry.all_rules(), ids=lambda rule: rule.code)
+def test_a_rule_itself_is_what_its_page_says(rule: Rule) -> None:
+    whole = listed.whole(rule)
+    assert [getattr(whole, name) for name in METADATA] == [getattr(rule, name) for name in METADATA]
+    assert docs.page(rule) == docs.page(type(whole))
+    assert rule.page is not None
+    assert rule.page.stem == f"{rule.code.lower()}_{rule.name.replace('-', '_')}"
+    assert (whole is not rule) is rule.page.with_suffix(".py").is_file()
 
 
-def told(rule: Rule) -> list[object]:
-    return [getattr(rule, name) for name in METADATA]
+def test_every_module_of_a_rule_has_a_page() -> None:
+    modules = {path.with_suffix(".md") for path in RULES.glob("*/tml*.py")}
+    assert modules <= {rule.page for rule in registry.all_rules()}
 
 
-def test_the_list_says_what_the_modules_say() -> None:
-    rules = listed.read()
-    assert rules is not None, "run python tools/documents.py"
-    assert [told(rule) for rule in rules] == [told(rule) for rule in registry.imported()]
-    assert all(isinstance(rule, Listed) for rule in rules)
-
-
-def test_a_listed_rule_checks_and_has_its_page() -> None:
-    (rule,) = (rule for rule in listed.read() or () if rule.code == "TML202")
-    assert docs.page(rule) == docs.page(type(listed.whole(rule)))
+def test_a_listed_rule_checks() -> None:
     found = check_text("import torch\nwith torch.no_grad:\n    pass\n", Path("a.py"), frozenset({"TML202"}))
     assert [finding.code for finding in found] == ["TML202"]
 
 
-def test_what_is_listed_is_listed_again_as_it_was() -> None:
-    assert listed.text(listed.read() or ()) == listed.text(registry.imported())
-
-
-def test_a_list_of_other_modules_is_not_believed(other_list: Path) -> None:
-    text = listed.text(registry.imported())
-    other_list.write_text(text)
-    assert listed.read() is not None
-    other_list.write_text(json.dumps({**json.loads(text), "modules": "0" * 32}))
-    assert listed.read() is None
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"modules": 1}'])
-def test_a_broken_list_is_not_believed(other_list: Path, text: str) -> None:
-    other_list.write_text(text)
-    assert listed.read() is None
-
-
-def test_without_a_list_the_modules_are_asked(other_list: Path) -> None:
-    assert not other_list.exists()
-    found = registry.all_rules.__wrapped__()
-    assert found
-    assert not any(isinstance(rule, Listed) for rule in found)
+def test_who_asks_for_metadata_imports_no_rule() -> None:
+    program = (
+        "import sys\nfrom torchmemlint.rules import registry\nregistry.all_rules()\n"
+        "print([name for name in sys.modules if '.tml' in name or '.flow' in name])"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "[]\n"

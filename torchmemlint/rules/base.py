@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from torchmemlint.findings import Applicability, Finding, Severity
@@ -22,9 +23,10 @@ class Tag(enum.Enum):
 
 
 class Rule(ABC):
-    """One anti-pattern. Subclasses live one to a file, in a folder per family, each with its page beside it.
+    """One anti-pattern: the metadata below, a page that documents it, and one question to the facts.
 
-    The page of `x.py` is `x.md`; a plugin's may be the docstring of the class. It holds the sections `## What it does`,
+    Of our own rules, one to a file in a folder per family, `x.md` is the page of `x.py`: its head is the metadata. A
+    plugin's rule is a class that has both, the page as its docstring. A page holds the sections `## What it does`,
     `## Why it costs memory`, `## Example`, `## Use instead`, `## Fix safety`, `## When it stays silent` and
     `## References`.
     """
@@ -36,6 +38,7 @@ class Rule(ABC):
     fix: ClassVar[Applicability | None] = None  # the best applicability of its fixes
     tag: ClassVar[Tag | None] = None
     url: ClassVar[str] = ""  # where a plugin's rule has a page; our own have theirs in the documentation
+    page: ClassVar[Path | None] = None  # of a rule of our own
     why: ClassVar[str]  # why it costs memory, in one sentence; part of the full output
 
     @abstractmethod
@@ -43,22 +46,14 @@ class Rule(ABC):
         """Yield what this rule has to say about one file."""
 
 
-class SilentRule(Rule):
-    """A rule that says nothing itself: what runs the rules reports what it is about, as a file that nobody can read."""
+class TellingRule(Rule):
+    """One about what runs of the program show: `rules.cases` yields its findings, which it words itself."""
+
+    since: tuple[int, ...] = ()  # the release of torch with which what it asks for came
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield nothing."""
         return iter(())
-
-
-class CaseRule(SilentRule):
-    """A rule about what runs of the program show: `rules.cases` yields its findings, with those of all such rules."""
-
-
-class TellingRule(CaseRule):
-    """One that words its findings itself; those of kept graphs and of wasted passes are worded by `rules.cases`."""
-
-    since: tuple[int, ...] = ()  # the release of torch with which what it asks for came
 
     @abstractmethod
     def tell(self, told: Told) -> Finding | None:

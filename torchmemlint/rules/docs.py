@@ -1,4 +1,4 @@
-"""A rule's documentation page: its sections, read from the file beside its module, or from its docstring.
+"""A rule's documentation page: its sections, read from the file that is its page, or from its docstring.
 
 The documentation site, `torchmemlint rule`, the editor's hover and SARIF's help are all made from it.
 """
@@ -8,14 +8,12 @@ from __future__ import annotations
 import inspect
 import io
 import re
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 from torchmemlint.codes import OWN
 from torchmemlint.findings import Applicability, Severity
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.listed import whole
+from torchmemlint.rules.listed import body
 
 SECTIONS = {
     "What it does": "what_it_does",
@@ -61,25 +59,16 @@ class Page:
 
 def page(rule: Rule | type[Rule]) -> Page:
     """The rule's page; PageError where it has none, or one with mistakes."""
-    kind = rule if isinstance(rule, type) else type(whole(rule))
-    found = _sections(written(kind), kind.code)
+    kind = rule if isinstance(rule, type) else type(rule)
+    # The class's own: an inherited docstring would describe another rule.
+    text = body(kind.page) if kind.page is not None else inspect.cleandoc(kind.__dict__.get("__doc__") or "")
+    found = _sections(text, kind.code)
     needed = SECTIONS if kind.code.startswith(OWN) else REQUIRED
     missing = [title for title in needed if not found.get(title)]
     if missing:
         raise PageError(f"{kind.code}: no text for {', '.join(f'`## {title}`' for title in missing)}")
     fields = {field: found.get(title, "") for title, field in SECTIONS.items()}
     return Page(kind.code, kind.name, kind.severity, kind.on, kind.fix, **fields)
-
-
-def written(kind: type[Rule]) -> str:
-    """The text of a rule's page: its docstring or, where that has no sections, `x.md` beside its module `x.py`."""
-    # The class's own: an inherited docstring would describe another rule.
-    docstring = inspect.cleandoc(kind.__dict__.get("__doc__") or "")
-    module = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    beside = Path(module).with_suffix(".md") if module is not None else None
-    if "## " in docstring or beside is None or not beside.is_file():
-        return docstring
-    return beside.read_text(encoding="utf-8")
 
 
 def to_markdown(page: Page) -> str:

@@ -1,16 +1,14 @@
-"""Our own rules as a list tells them, so that their modules, and the analysis behind these, are imported only to check.
+"""Our own rules, by their pages: the head of a page is the metadata of a rule.
 
-A run that takes all results from earlier ones, or only asks which rules are on, needs no more. `rules.json` beside this
-module is the list, written by `tools/documents.py`; it is believed only as long as it was made of the modules that are
-there.
+The module of a rule, and the analysis behind it, is imported only to check. A run that takes all results from earlier
+ones, or only asks which rules are on, needs no more than the pages. A rule without a module says nothing itself:
+`rules.cases` words its findings, or what runs the rules.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,24 +19,30 @@ from torchmemlint.rules.base import Rule, Tag
 if TYPE_CHECKING:
     from torchmemlint.flow.facts import FileFacts
 
-LIST = Path(__file__).with_name("rules.json")
+_MARK = "---\n"  # before and after the head
+_READ: dict[str, Any] = {"severity": Severity, "fix": Applicability, "tag": Tag, "on": lambda text: text != "false"}
 
 
 class Listed(Rule):
-    """A rule that is imported when it is asked for more than its metadata."""
+    """A rule that is imported when it is asked for more than its page."""
 
-    place: ClassVar[tuple[str, str]]  # module and class
+    kind: ClassVar[str] = ""  # the class in the module of the page's name, if there is one
 
     @cached_property
     def whole(self) -> Rule:
         """The rule itself."""
-        module, name = self.place
-        found: Rule = getattr(importlib.import_module(module), name)()
-        return found
+        assert self.page is not None
+        if not self.kind:
+            return self
+        module = importlib.import_module(f"{__package__}.{self.page.parent.name}.{self.page.stem}")
+        found: type[Rule] = getattr(module, self.kind)
+        for name, value in metadata(self.page).items():
+            setattr(found, name, value)
+        return found()
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """As the rule itself."""
-        return self.whole.check(facts)
+        return self.whole.check(facts) if self.kind else iter(())
 
 
 def whole(rule: Rule) -> Rule:
@@ -46,56 +50,26 @@ def whole(rule: Rule) -> Rule:
     return rule.whole if isinstance(rule, Listed) else rule
 
 
-def read() -> tuple[Rule, ...] | None:
-    """The rules of the list; None where it is not of the modules that are there."""
-    try:
-        told = json.loads(LIST.read_text(encoding="utf-8"))
-        if told["modules"] != _digest():
-            return None
-        return tuple(_listed(one) for one in told["rules"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+def read() -> tuple[Rule, ...]:
+    """Every rule that has a page here, ordered by code."""
+    found = [_listed(path) for path in Path(__file__).parent.glob("*/tml*.md")]
+    return tuple(sorted(found, key=lambda rule: rule.code))
 
 
-def text(rules: Iterable[Rule]) -> str:
-    """The list of some rules."""
-    return json.dumps({"modules": _digest(), "rules": [_told(rule) for rule in rules]}, indent=1) + "\n"
+def metadata(page: Path) -> dict[str, Any]:
+    """What the head of a page says of its rule, with the page itself."""
+    head = page.read_text(encoding="utf-8").split(_MARK)[1]
+    said = dict(line.split(": ", 1) for line in head.splitlines())
+    found = {"page": page, "kind": said.pop("class", "")}
+    return {**found, **{name: _READ.get(name, str)(text) for name, text in said.items()}}
 
 
-def _told(rule: Rule) -> dict[str, Any]:
-    kind = type(whole(rule))
-    return {
-        "module": kind.__module__,
-        "class": kind.__qualname__,
-        "code": rule.code,
-        "name": rule.name,
-        "severity": rule.severity.value,
-        "on": rule.on,
-        "fix": rule.fix.value if rule.fix is not None else None,
-        "tag": rule.tag.value if rule.tag is not None else None,
-        "why": rule.why,
-    }
+def body(page: Path) -> str:
+    """The page without its head."""
+    return page.read_text(encoding="utf-8").split(_MARK, 2)[2]
 
 
-def _listed(told: dict[str, Any]) -> Rule:
-    members = {
-        "place": (told["module"], told["class"]),
-        "code": told["code"],
-        "name": told["name"],
-        "severity": Severity(told["severity"]),
-        "on": told["on"],
-        "fix": Applicability(told["fix"]) if told["fix"] is not None else None,
-        "tag": Tag(told["tag"]) if told["tag"] is not None else None,
-        "why": told["why"],
-    }
-    rule: Rule = type(told["class"], (Listed,), members)()
+def _listed(page: Path) -> Rule:
+    members = metadata(page)
+    rule: Rule = type(members["kind"] or members["code"], (Listed,), members)()
     return rule
-
-
-def _digest() -> str:
-    """Of the modules of all rules, whatever their newlines are."""
-    found = hashlib.blake2b(digest_size=16)
-    for path in sorted(Path(__file__).parent.glob("*/*.py")):
-        found.update(f"{path.parent.name}/{path.name}\0".encode())
-        found.update(path.read_bytes().replace(b"\r\n", b"\n"))
-    return found.hexdigest()

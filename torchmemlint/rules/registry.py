@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-import torchmemlint.rules as package
 from torchmemlint.rules import listed
 from torchmemlint.rules.base import Rule
 
@@ -31,25 +28,7 @@ class RuleSet:
 @cache
 def all_rules() -> tuple[Rule, ...]:
     """Every rule of our own, ordered by code."""
-    return listed.read() or imported()
-
-
-def imported() -> tuple[Rule, ...]:
-    """The same, with the module of each."""
-    found: list[Rule] = []
-    for family in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
-        if not family.ispkg:
-            continue
-        folder = importlib.import_module(family.name)
-        for info in pkgutil.iter_modules(folder.__path__, family.name + "."):
-            module = importlib.import_module(info.name)
-            found += [
-                kind()
-                for kind in vars(module).values()
-                # Python 3.10 takes an alias such as `tuple[int, ...]` for a class, until it is asked for its bases.
-                if isinstance(kind, type) and Rule in kind.__mro__ and kind.__module__ == info.name
-            ]
-    return tuple(sorted(found, key=lambda rule: rule.code))
+    return listed.read()
 
 
 @cache

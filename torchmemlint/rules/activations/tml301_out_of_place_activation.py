@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
+from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Span
 from torchmemlint.flow.fact.outcomes import Activating
 from torchmemlint.knowledge import activations, saved_tensors
 from torchmemlint.rules.base import TellingRule
@@ -13,12 +13,6 @@ from torchmemlint.rules.told import Told
 
 class OutOfPlaceActivation(TellingRule):
     """An activation makes a new tensor where it could overwrite its input."""
-
-    code = "TML301"
-    name = "out-of-place-activation"
-    severity = Severity.ADVICE
-    fix = Applicability.UNSAFE
-    why = "the activation's input stays in memory beside its output"
 
     def tell(self, told: Told) -> Finding:
         """Say what the activation allocates or keeps beyond what it needs."""

@@ -14,13 +14,6 @@ from torchmemlint.rules.told import Told
 class InplaceHazard(TellingRule):
     """A tensor is overwritten in place although it is still needed."""
 
-    code = "TML302"
-    name = "inplace-hazard"
-    severity = Severity.ERROR
-    on = False
-    fix = Applicability.SAFE
-    why = "a value that is still needed is overwritten: wrong results or errors, which get in-place turned off for good"
-
     def tell(self, told: Told) -> Finding:
         """Say what is overwritten, and what needs it."""
         case, how = told.case, told.about(Overwriting)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Edit, Finding, Fix
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.ir.ops import Constant
 from torchmemlint.flow.names.suites import tests_live_here
@@ -15,13 +15,6 @@ from torchmemlint.rules.findings import report_operation
 
 class IneffectiveInplace(Rule):
     """An activation works in place, which saves nothing in training."""
-
-    code = "TML303"
-    name = "ineffective-inplace"
-    severity = Severity.ADVICE
-    on = False
-    fix = Applicability.HINT
-    why = "autograd copies the input before it is overwritten, so that nothing is saved in training"
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield in-place forms that save nothing for backward."""

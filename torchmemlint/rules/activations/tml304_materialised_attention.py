@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.flow.names.suites import tests_live_here
@@ -25,12 +25,6 @@ _CHOSEN = (
 
 class MaterialisedAttention(Rule):
     """An attention makes the matrix of its weights, where the fused function would not."""
-
-    code = "TML304"
-    name = "materialised-attention"
-    severity = Severity.ADVICE  # correct code, and where sequences are short or windows small, good enough
-    fix = Applicability.UNSAFE
-    why = "the weights of all pairs of positions are in memory, and kept for backward"
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield attentions whose weights need not be made."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.ir.ops import Call, CallMethod, Import
@@ -26,12 +26,6 @@ _REENTRANT = frozenset({"function", "use_reentrant", "preserve_rng_state", "dete
 
 class ImplicitReentrantCheckpoint(Rule):
     """A checkpoint does not say whether it is reentrant, and so is."""
-
-    code = "TML310"
-    name = "implicit-reentrant-checkpoint"
-    severity = Severity.ADVICE
-    fix = Applicability.UNSAFE
-    why = "the reentrant form holds more at its peak, and leaves parameters without gradients where no input needs one"
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield checkpoints that leave the choice to torch's default."""

@@ -14,12 +14,6 @@ from torchmemlint.syntax.text import shortened, text_of
 class HostThenDevice(TellingRule):
     """A tensor is created on the host and copied to the device at once."""
 
-    code = "TML501"
-    name = "host-then-device"
-    severity = Severity.WARNING
-    fix = Applicability.SAFE
-    why = "the tensor is made on the host, where nobody uses it, and copied over the bus"
-
     def tell(self, told: Told) -> Finding:
         """Say that a tensor is created on the host only to be moved."""
         place, creating = told.case.place, told.about(Creating)

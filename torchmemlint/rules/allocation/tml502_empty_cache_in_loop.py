@@ -14,12 +14,6 @@ from torchmemlint.rules.told import Told
 class EmptyCacheInLoop(TellingRule):
     """The allocator's cache is emptied for every batch, which has to fill it again."""
 
-    code = "TML502"
-    name = "empty-cache-in-loop"
-    severity = Severity.WARNING
-    fix = Applicability.SAFE
-    why = "the next batch asks the driver for the same blocks again, after a wait for all that the device computes"
-
     def tell(self, told: Told) -> Finding:
         """Say that the cache is emptied for every batch."""
         serving = told.about(Serving)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
 
 class GcCollectInLoop(TellingRule):
     """The garbage collector looks at every object of the program for every batch."""
-
-    code = "TML503"
-    name = "gc-collect-in-loop"
-    severity = Severity.ADVICE
-    fix = Applicability.HINT
-    why = "a tensor goes with its last reference; a full collection visits every object of the program meanwhile"
 
     def tell(self, told: Told) -> Finding:
         """Say that all garbage is collected for every batch."""

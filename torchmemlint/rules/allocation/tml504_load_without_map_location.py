@@ -19,12 +19,6 @@ _OF_RANKS = ("DistributedDataParallel", "torch.distributed", "local_rank", "LOCA
 class LoadWithoutMapLocation(TellingRule):
     """A checkpoint is put back on the device that saved it."""
 
-    code = "TML504"
-    name = "load-without-map-location"
-    severity = Severity.WARNING
-    fix = Applicability.SAFE
-    why = "every tensor of the file takes memory of that device, beside the copy that the program uses"
-
     def tell(self, told: Told) -> Finding:
         """Say that a file's tensors go back to the device that saved them."""
         loading = told.about(Loading)

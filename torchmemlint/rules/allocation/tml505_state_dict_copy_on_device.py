@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Edit, Finding, Fix
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.knowledge.checkpoints import WITHOUT_TENSORS
 from torchmemlint.rules.allocation import snapshots
@@ -19,12 +19,6 @@ _ON_HOST = 'to("cpu", copy=True)'
 
 class StateDictCopyOnDevice(Rule):
     """The weights of the best epoch wait on the device for the end of the training."""
-
-    code = "TML505"
-    name = "state-dict-copy-on-device"
-    severity = Severity.ADVICE
-    fix = Applicability.UNSAFE
-    why = "the copied weights lie on the device, where nothing computes with them, until the training ends"
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield copies of states that could wait on the host."""

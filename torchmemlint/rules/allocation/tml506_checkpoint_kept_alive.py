@@ -11,12 +11,6 @@ from torchmemlint.rules.told import Told
 class CheckpointKeptAlive(TellingRule):
     """A checkpoint that was copied into the model stays in memory while the program works."""
 
-    code = "TML506"
-    name = "checkpoint-kept-alive"
-    severity = Severity.WARNING
-    fix = Applicability.SAFE
-    why = "the weights are in memory once more for as long as the program works"
-
     def tell(self, told: Told) -> Finding:
         """Say that nobody needs a checkpoint any more."""
         bound = told.about(Bound)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Position, Severity, Span
+from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Position, Span
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.knowledge.versions import Retirement
 from torchmemlint.rules.allocation import retired
 from torchmemlint.rules.allocation.retired import RetiredName
-from torchmemlint.rules.base import Rule, Tag
+from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import report
 
 _NAMES = (  # the retired names that have to do with memory; when, and what came instead, is in the data file
@@ -27,13 +27,6 @@ _NAMES = (  # the retired names that have to do with memory; when, and what came
 
 class RetiredMemoryApi(Rule):
     """A memory function under a name that torch has retired."""
-
-    code = "TML507"
-    name = "retired-memory-api"
-    severity = Severity.WARNING
-    fix = Applicability.SAFE
-    tag = Tag.DEPRECATED
-    why = "what it measures or sets is no longer what its name says, and the name goes away"
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield uses of retired names."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.detaching import bring_to_host
 from torchmemlint.rules.told import Told
@@ -10,13 +10,6 @@ from torchmemlint.rules.told import Told
 
 class ResultsCollectedOnDevice(TellingRule):
     """The results of a whole pass over the data wait on the device and go to the host only after it."""
-
-    code = "TML508"
-    name = "results-collected-on-device"
-    severity = Severity.ADVICE
-    on = False
-    fix = Applicability.UNSAFE
-    why = "the list grows with the data set, in the memory that the model needs"
 
     def tell(self, told: Told) -> Finding:
         """Say what is filled on the device, and wanted on the host."""
@@ -31,5 +24,5 @@ class ResultsCollectedOnDevice(TellingRule):
                 told.link(to_host, "all of them go to the host here"),
                 *told.called(),
             ],
-            fix=Fix("Bring each result to the host", self.fix, edits) if edits else None,
+            fix=Fix("Bring each result to the host", Applicability.UNSAFE, edits) if edits else None,
         )

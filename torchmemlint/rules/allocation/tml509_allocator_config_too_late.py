@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.allocation import allocator_settings
 from torchmemlint.rules.base import Rule
@@ -17,12 +17,6 @@ _STARTING = ("subprocess", "multiprocessing", "spawn", "Popen", "os.exec", "os.s
 
 class AllocatorConfigTooLate(Rule):
     """The allocator's settings are put into the environment when it has read them already."""
-
-    code = "TML509"
-    name = "allocator-config-too-late"
-    severity = Severity.WARNING
-    fix = Applicability.HINT
-    why = "the allocator has read its settings, and goes on with those that it had"
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield settings that nobody reads any more."""

@@ -15,13 +15,6 @@ from torchmemlint.syntax.source_module import Site
 class AccidentalFloat64(TellingRule):
     """numpy's default precision goes to the device: twice the bytes, and everything computed from it."""
 
-    code = "TML510"
-    name = "accidental-float64"
-    severity = Severity.WARNING
-    on = False
-    fix = Applicability.UNSAFE
-    why = "float64 takes twice the bytes of float32, and makes float64 of what is computed with it"
-
     def tell(self, told: Told) -> Finding:
         """Say that float64 goes to a device."""
         place, precision = told.case.place, told.about(Precision)

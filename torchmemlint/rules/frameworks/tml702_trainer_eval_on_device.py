@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.flow.fact.trainers import STEPS
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
@@ -10,12 +10,6 @@ from torchmemlint.rules.told import Told
 
 class TrainerEvalOnDevice(TellingRule):
     """transformers' Trainer keeps the predictions for the whole evaluation set on the device."""
-
-    code = "TML702"
-    name = "trainer-eval-on-device"
-    severity = Severity.WARNING
-    fix = Applicability.UNSAFE
-    why = "the predictions for the whole evaluation set are collected on the device before they are moved to the host"
 
     def tell(self, told: Told) -> Finding:
         """Say that predictions are collected, and what shows that they are large."""

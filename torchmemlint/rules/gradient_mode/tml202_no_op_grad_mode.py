@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.domain.manners import Remark
-from torchmemlint.rules.base import Tag, TellingRule
+from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 from torchmemlint.syntax.text import shortened
 
 
 class NoOpGradModeRule(TellingRule):
     """A gradient mode that does nothing where it stands."""
-
-    code = "TML202"
-    name = "no-op-grad-mode"
-    severity = Severity.ERROR
-    fix = Applicability.SAFE
-    tag = Tag.UNNECESSARY
-    why = "the forward pass keeps all its activations, although the code says that it should not"
 
     def tell(self, told: Told) -> Finding:
         """Say which mode has no effect, and why."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Severity, Span
+from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Span
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
@@ -12,13 +12,6 @@ _WRITTEN = "torch.no_grad()"
 
 class NoGradInsteadOfInferenceMode(TellingRule):
     """A forward pass runs under `torch.no_grad()` although no tensor leaves it."""
-
-    code = "TML204"
-    name = "no-grad-instead-of-inference-mode"
-    severity = Severity.ADVICE
-    on = False
-    fix = Applicability.UNSAFE
-    why = "each tensor gets a version counter and each view a note on what it is a view of, and nobody reads them"
 
     def tell(self, told: Told) -> Finding:
         """Say which guard could be stricter."""

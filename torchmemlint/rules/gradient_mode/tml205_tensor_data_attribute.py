@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Severity, Span
+from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Span
 from torchmemlint.flow.fact.data import Access
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.guarding import wrap
@@ -12,13 +12,6 @@ from torchmemlint.syntax.text import shortened
 
 class TensorDataAttribute(TellingRule):
     """A tensor is read or changed by way of `.data`."""
-
-    code = "TML205"
-    name = "tensor-data-attribute"
-    severity = Severity.ADVICE
-    on = False
-    fix = Applicability.UNSAFE
-    why = "autograd does not see changes that are made through it: gradients may be wrong where they should raise"
 
     def tell(self, told: Told) -> Finding:
         """Say what is read or changed by way of `.data`."""

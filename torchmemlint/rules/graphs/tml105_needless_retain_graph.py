@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.flow.fact.outcomes import Again
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
@@ -10,12 +10,6 @@ from torchmemlint.rules.told import Told
 
 class NeedlessRetainGraph(TellingRule):
     """A graph is retained that nothing differentiates again."""
-
-    code = "TML105"
-    name = "needless-retain-graph"
-    severity = Severity.WARNING
-    fix = Applicability.UNSAFE
-    why = "a retained graph keeps every tensor that backward would have freed"
 
     def tell(self, told: Told) -> Finding:
         """Say which option keeps the graph, or which graph it keeps for a step that has become another one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from torchmemlint.doubts import Confidence
-from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Edit, Finding, Fix
 from torchmemlint.flow.domain.manners import Stored
 from torchmemlint.flow.fact.outcomes import Discarding
 from torchmemlint.rules.base import TellingRule
@@ -17,12 +17,6 @@ from torchmemlint.syntax.source_module import Site
 
 class UndetachedGenerator(TellingRule):
     """A discriminator's step differentiates the generator as well, for gradients that are thrown away."""
-
-    code = "TML107"
-    name = "undetached-generator"
-    severity = Severity.WARNING
-    fix = Applicability.SAFE
-    why = "the generator's activations are kept, and differentiated, for gradients that nobody uses"
 
     def tell(self, told: Told) -> Finding:
         """Say into which networks backward goes on."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.flow.domain.manners import How
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
@@ -10,12 +10,6 @@ from torchmemlint.rules.told import Told
 
 class DeferredMicrobatchBackward(TellingRule):
     """The losses of several batches are summed and differentiated in one backward."""
-
-    code = "TML108"
-    name = "deferred-microbatch-backward"
-    severity = Severity.WARNING
-    fix = Applicability.HINT
-    why = "until backward runs, the saved activations of every iteration are alive at once"
 
     def tell(self, told: Told) -> Finding:
         """Say what is kept until backward runs."""

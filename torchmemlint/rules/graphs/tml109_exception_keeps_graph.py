@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
 
 class ExceptionKeepsGraph(TellingRule):
     """A failed step is retried, or its exception kept, while the traceback still holds the step's tensors."""
-
-    code = "TML109"
-    name = "exception-keeps-graph"
-    severity = Severity.WARNING
-    fix = Applicability.HINT
-    why = "the exception's traceback holds the frames of the failed step, with every tensor in them"
 
     def tell(self, told: Told) -> Finding:
         """Say what runs, or keeps the exception, while its traceback holds the failed step."""

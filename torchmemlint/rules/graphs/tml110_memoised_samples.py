@@ -13,14 +13,6 @@ from torchmemlint.rules.told import Told
 class MemoisedSamples(TellingRule):
     """A data set keeps every sample that was ever asked for."""
 
-    code = "TML110"
-    name = "memoised-samples"
-    severity = Severity.WARNING
-    fix = Applicability.HINT
-    why = (
-        "after one pass the whole data set lies decoded in host memory, and in a loader's workers nobody finds it there"
-    )
-
     def tell(self, told: Told) -> Finding:
         """Say what keeps the samples."""
         memo, place = told.about(Memo), told.case.place

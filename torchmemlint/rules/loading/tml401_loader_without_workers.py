@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Edit, Finding, Fix
 from torchmemlint.flow.fact.outcomes import Feeding
 from torchmemlint.rules.arguments import shown
 from torchmemlint.rules.base import TellingRule
@@ -13,12 +13,6 @@ WORKERS = 4  # what the fix asks for; the right number depends on the machine an
 
 class LoaderWithoutWorkers(TellingRule):
     """A loader prepares its batches in the training process."""
-
-    code = "TML401"
-    name = "loader-without-workers"
-    severity = Severity.ADVICE
-    fix = Applicability.UNSAFE
-    why = "the accelerator, and what is held on it, waits while the training process itself prepares each batch"
 
     def tell(self, told: Told) -> Finding:
         """Say how it comes that a loader has no workers."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Severity
+from torchmemlint.findings import Applicability, Finding
 from torchmemlint.flow.fact.outcomes import Feeding
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.findings import offered
@@ -11,12 +11,6 @@ from torchmemlint.rules.told import Told
 
 class LoaderUnpinned(TellingRule):
     """Batches go to an accelerator from pageable memory."""
-
-    code = "TML402"
-    name = "loader-unpinned"
-    severity = Severity.ADVICE
-    fix = Applicability.SAFE
-    why = "each copy from pageable memory makes the program wait, while what it computes with is held"
 
     def tell(self, told: Told) -> Finding:
         """Say which batches are moved from pageable memory."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Severity
+from torchmemlint.findings import Applicability, Finding
 from torchmemlint.flow.fact.outcomes import Feeding
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.findings import offered
@@ -11,12 +11,6 @@ from torchmemlint.rules.told import Told
 
 class BlockingTransfer(TellingRule):
     """A pinned batch is copied to the accelerator while the program waits."""
-
-    code = "TML403"
-    name = "blocking-transfer"
-    severity = Severity.ADVICE
-    fix = Applicability.SAFE
-    why = "the program waits for a copy that the device could make beside the computation"
 
     def tell(self, told: Told) -> Finding:
         """Say that the program waits for a copy, and for which."""

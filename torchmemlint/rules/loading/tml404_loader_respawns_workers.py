@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Edit, Finding, Severity
+from torchmemlint.findings import Applicability, Edit, Finding
 from torchmemlint.flow.fact.outcomes import Feeding
 from torchmemlint.rules.arguments import shown
 from torchmemlint.rules.base import TellingRule
@@ -12,12 +12,6 @@ from torchmemlint.rules.told import Told
 
 class LoaderRespawnsWorkers(TellingRule):
     """A loader starts its workers again in every epoch."""
-
-    code = "TML404"
-    name = "loader-respawns-workers"
-    severity = Severity.ADVICE
-    fix = Applicability.UNSAFE
-    why = "worker processes, and their copies of the data set, are made anew in every epoch"
 
     since = (1, 7)  # torch's release notes
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.flow.fact.outcomes import Copied
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
@@ -10,12 +10,6 @@ from torchmemlint.rules.told import Told
 
 class DatasetOfPythonObjects(TellingRule):
     """Every worker comes to own a copy of the data set's Python objects."""
-
-    code = "TML405"
-    name = "dataset-of-python-objects"
-    severity = Severity.WARNING
-    fix = Applicability.HINT
-    why = "reading a Python object writes its reference count, and with it the worker's own copy of the page around it"
 
     def tell(self, told: Told) -> Finding:
         """Say what the data set keeps, and who copies it."""

@@ -14,12 +14,6 @@ _HINT = "Leave it on the host, and move the batch in the training loop"
 class DeviceTensorInWorker(TellingRule):
     """Tensors are put on the accelerator while data is loaded."""
 
-    code = "TML406"
-    name = "device-tensor-in-worker"
-    severity = Severity.WARNING
-    fix = Applicability.HINT
-    why = "each worker that starts the accelerator takes a context on it; without workers each sample is a copy"
-
     def tell(self, told: Told) -> Finding:
         """Say which tensors are put on an accelerator by what a loader calls."""
         case, placing = told.case, told.about(Placing)

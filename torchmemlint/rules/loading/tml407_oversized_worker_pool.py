@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.flow.fact.outcomes import Feeding
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
@@ -10,12 +10,6 @@ from torchmemlint.rules.told import Told
 
 class OversizedWorkerPool(TellingRule):
     """A loader starts more workers than there are CPUs for them."""
-
-    code = "TML407"
-    name = "oversized-worker-pool"
-    severity = Severity.ADVICE
-    fix = Applicability.HINT
-    why = "each worker is a process with memory of its own and keeps batches ready that nobody has asked for yet"
 
     def tell(self, told: Told) -> Finding:
         """Say how many workers there are."""

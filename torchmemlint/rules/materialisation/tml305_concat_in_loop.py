@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.knowledge.torch_api import JOINERS
 from torchmemlint.rules.base import Rule
@@ -14,13 +14,6 @@ from torchmemlint.rules.materialisation import copies
 
 class ConcatInLoop(Rule):
     """A tensor is put together in a loop by concatenating all of it with one more part each time."""
-
-    code = "TML305"
-    name = "concat-in-loop"
-    severity = Severity.ADVICE
-    on = False
-    fix = Applicability.HINT
-    why = "each round copies all that was collected before"
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield tensors that grow by concatenation."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.arguments import WrittenCall, call_at
 from torchmemlint.rules.base import Rule
@@ -17,13 +17,6 @@ from torchmemlint.syntax.text import shortened, text_of
 
 class RepeatInsteadOfExpand(Rule):
     """A dimension of size one is copied out with `repeat` where `expand` shows the same numbers."""
-
-    code = "TML306"
-    name = "repeat-instead-of-expand"
-    severity = Severity.WARNING
-    on = False
-    fix = Applicability.UNSAFE
-    why = "the same numbers are written again and again, where a view would show them"
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield copies along a dimension of size one that are only read."""

@@ -21,12 +21,6 @@ _LAYERS = frozenset({"CosineSimilarity", "PairwiseDistance"})
 class PairwiseBroadcast(Rule):
     """Distances or similarities of all pairs are computed by way of every pair's features."""
 
-    code = "TML307"
-    name = "pairwise-broadcast"
-    severity = Severity.WARNING
-    fix = Applicability.UNSAFE
-    why = "for every pair of rows all features are written out, where one number is wanted"
-
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield results of pairs that are made by way of their features."""
         for formula in facts.formulas(_WORDS, _LAYERS):

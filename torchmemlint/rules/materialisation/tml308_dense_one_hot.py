@@ -17,13 +17,6 @@ from torchmemlint.rules.materialisation.one_hot import MAKING, WORDS, Encoded, e
 class DenseOneHot(Rule):
     """Class labels are written out as one-hot rows for an operation that takes the labels as they are."""
 
-    code = "TML308"
-    name = "dense-one-hot"
-    severity = Severity.WARNING
-    on = False
-    fix = Applicability.HINT
-    why = "each label becomes a row with a number for every class, where its index would do"
-
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield one-hot tensors that only take the way round to an index."""
         for formula in facts.formulas(WORDS):

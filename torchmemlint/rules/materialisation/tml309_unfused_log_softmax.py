@@ -27,12 +27,6 @@ _KEEPING = frozenset({"nll_loss", "gather"})
 class UnfusedLogSoftmax(Rule):
     """A softmax or sigmoid is computed only to take its logarithm."""
 
-    code = "TML309"
-    name = "unfused-log-softmax"
-    severity = Severity.WARNING
-    fix = Applicability.UNSAFE
-    why = "the probabilities are kept for backward beside their logarithm"
-
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield logarithms of probabilities that nobody else asks for."""
         for formula in facts.formulas(_WORDS):

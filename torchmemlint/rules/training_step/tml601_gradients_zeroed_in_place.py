@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Edit, Finding, Severity
+from torchmemlint.findings import Applicability, Edit, Finding
 from torchmemlint.flow.fact.zeroing import Shown
 from torchmemlint.rules.arguments import WrittenCall
 from torchmemlint.rules.base import TellingRule
@@ -14,12 +14,6 @@ from torchmemlint.syntax.walking import inside
 
 class GradientsZeroedInPlace(TellingRule):
     """Gradients are set to zero where they lie, and stay allocated through the next forward pass."""
-
-    code = "TML601"
-    name = "gradients-zeroed-in-place"
-    severity = Severity.WARNING
-    fix = Applicability.UNSAFE
-    why = "the gradients, as large as the parameters, lie idle while the forward pass needs the memory"
 
     def tell(self, told: Told) -> Finding:
         """Say which gradients stay allocated."""

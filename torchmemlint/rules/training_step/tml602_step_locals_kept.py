@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.flow.fact.extents import DIMENSIONS
 from torchmemlint.flow.fact.outcomes import Held
 from torchmemlint.rules.base import TellingRule
@@ -12,13 +12,6 @@ from torchmemlint.syntax.text import shortened
 
 class StepLocalsKept(TellingRule):
     """A large result of one iteration is still there while the next one runs its forward pass."""
-
-    code = "TML602"
-    name = "step-locals-kept"
-    severity = Severity.ADVICE
-    on = False
-    fix = Applicability.HINT
-    why = "the peak of a pass without gradients lies in forward, and is higher by the result of the last iteration"
 
     def tell(self, told: Told) -> Finding:
         """Say which variable holds the last result."""
@@ -36,5 +29,5 @@ class StepLocalsKept(TellingRule):
                 *told.around(f"comes round with `{held.name}` bound"),
                 *told.called(),
             ],
-            fix=Fix(f"`del {held.name}` after its last use, or make the loop's body a function", self.fix),
+            fix=Fix(f"`del {held.name}` after its last use, or make the loop's body a function", Applicability.HINT),
         )

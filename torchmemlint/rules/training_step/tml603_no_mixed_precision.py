@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.findings import is_test
 from torchmemlint.rules.told import Told
@@ -11,13 +11,6 @@ from torchmemlint.rules.training_step import precision
 
 class NoMixedPrecision(TellingRule):
     """A model is trained on an accelerator in float32 alone."""
-
-    code = "TML603"
-    name = "no-mixed-precision"
-    severity = Severity.ADVICE
-    on = False
-    fix = Applicability.HINT
-    why = "activations take four bytes for each number where two would do"
 
     def tell(self, told: Told) -> Finding | None:
         """Say which backward pass runs in float32, unless somebody has thought of it."""
@@ -32,5 +25,7 @@ class NoMixedPrecision(TellingRule):
                 told.link(place, "differentiates what was computed in float32: nothing asks for another precision"),
                 *told.called(),
             ],
-            fix=Fix('Compute the forward pass under `torch.autocast("cuda", dtype=torch.bfloat16)`', self.fix),
+            fix=Fix(
+                'Compute the forward pass under `torch.autocast("cuda", dtype=torch.bfloat16)`', Applicability.HINT
+            ),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.ir.blocks import operations
@@ -26,13 +26,6 @@ _OF_MODELS = frozenset({"parameters", "named_parameters"})
 class HeavyOptimizerState(Rule):
     """An optimizer keeps at least two further numbers for every parameter of a model."""
 
-    code = "TML604"
-    name = "heavy-optimizer-state"
-    severity = Severity.ADVICE
-    on = False
-    fix = Applicability.HINT
-    why = "the state stays for the whole training, and is larger than the parameters themselves"
-
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield optimizers with at least two numbers for each parameter."""
         if any(word in facts.source.text for word in (*_DIVIDED, *_FEW)):
@@ -48,7 +41,10 @@ class HeavyOptimizerState(Rule):
                 f"`{formula.spelled(op)}` keeps {kept} more numbers for every parameter: "
                 f"{kept * _FLOAT} bytes of state, {(kept + 2) * _FLOAT} with the parameter and its gradient (float32)",
                 evidence=[(parameters, "all of these have a state from the first `step()` on")],
-                fix=Fix("Where it does not fit: 8-bit or factored state, or state divided over processes", self.fix),
+                fix=Fix(
+                    "Where it does not fit: 8-bit or factored state, or state divided over processes",
+                    Applicability.HINT,
+                ),
             )
 
 

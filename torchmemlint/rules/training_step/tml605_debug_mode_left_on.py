@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.flow.fact.outcomes import Serving
 from torchmemlint.knowledge.services import ANOMALY_CONTEXT, RECORDING
 from torchmemlint.rules.base import TellingRule
@@ -11,12 +11,6 @@ from torchmemlint.rules.told import Told
 
 class DebugModeLeftOn(TellingRule):
     """A mode for debugging is on whenever the program trains."""
-
-    code = "TML605"
-    name = "debug-mode-left-on"
-    severity = Severity.ADVICE
-    fix = Applicability.UNSAFE
-    why = "every step pays for debugging: in time, and in stack traces on the host, not in memory on the device"
 
     def tell(self, told: Told) -> Finding:
         """Say which mode stays on."""
