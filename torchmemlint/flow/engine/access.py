@@ -72,8 +72,6 @@ def attribute(frame: Frame, state: State, base: Value, name: Key, point: Point) 
             return only
         return Value(frozenset(Behind.of(holder, name) for holder in base.refs if holder.depth < NO_PATH))
     if not base.refs:
-        if name == "grad_fn" and base.graph:
-            differentiate(frame, state, base.graph, point, True)
         if name in tensors.NO_GRAPH_ATTRIBUTES:
             return tensors.without_graph(frame, state, base, str(name), point)
         return Value(graph=base.graph, open=True) if base.graph else UNKNOWN

@@ -12,8 +12,6 @@ from torchmemlint.flow.engine import conditions
 from torchmemlint.flow.ir.ops import Function, Parameter, Passing
 from torchmemlint.flow.models import containers
 
-_NO_NUMBER = -1  # where a number is asked for, it says that there is none, or that all are meant
-
 Binding = dict[Ref, Value]
 Known = tuple[tuple[str, object], ...]  # parameters, and variables of the function around, whose constants are known
 
@@ -82,7 +80,7 @@ def constants(function: Function, bound: Binding, state: State) -> Known:
     known: list[tuple[str, object]] = []
     for name in sorted(function.tested):
         value = bound.get(Input.of(function, name), UNKNOWN)
-        if value.known and (isinstance(value.constant, bool | str | type(None)) or value.constant == _NO_NUMBER):
+        if value.known and isinstance(value.constant, bool | str | type(None)):
             known.append((name, value.constant))
         elif conditions.is_something(value):
             known.append((name, SOME))

@@ -198,9 +198,6 @@ def _method(site: CallSite, target: Ref, receiver: Value, name: str) -> Value:
         return _symbolic_method(site, target, receiver, name)
     match target:
         case External():
-            found = frame.machine.resolve(f"{target.qualified}.{name}")
-            if found is not None:
-                return call(frame, state, found, arguments, point)
             return library.call(site, f"{target.qualified}.{name}")
         case Parameters():
             return parameter_method(site, target, name)
@@ -223,9 +220,6 @@ def _object_method(site: CallSite, target: Object, receiver: Value, name: str) -
     frame, state, arguments, point = site.frame, site.state, site.arguments, site.point
     kind = target.kind
     if kind in BOXES:
-        own = state.heap.get(target, name)
-        if own is not None and name not in containers.METHODS:
-            return call(frame, state, own, arguments, point)  # an attribute dict that holds functions
         return containers.method(site, target, name, receiver.graph)
     if kind is Kind.MODULE:
         own = state.heap.get(target, name)
@@ -248,9 +242,6 @@ def _object_method(site: CallSite, target: Object, receiver: Value, name: str) -
             return _module_method(site, target, receiver, name)
         if frame.machine.index.is_box(target.about.cls) and name in containers.METHODS:
             return containers.method(site, target, name, NO_SOURCES)
-        known = contracted.method(site, target, name)
-        if known is not None:
-            return known
         return unknown_method(site, receiver, name)
     if kind is Kind.GENERATOR:
         sent = arguments.positional[0] if name == "send" and arguments.positional else PLAIN

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
-from torchmemlint.flow.domain.heap import ELEMENT, State
+from torchmemlint.flow.domain.heap import State
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import NUMBERS, External, Object, Ref
 from torchmemlint.flow.domain.values import NONE, PLAIN, SOME, Value, constant
@@ -80,8 +80,6 @@ def _membership(state: State, a: Value, b: Value, inside: bool) -> Value:
         return constant((a.constant in b.constant) is inside)
     items = written_out(state, b)
     if items is None or not all(item.known for item in items):
-        return PLAIN
-    if any(state.heap.get(r, ELEMENT) is not None for r in b.refs):
         return PLAIN
     return constant(any(item.constant == a.constant for item in items) is inside)
 
