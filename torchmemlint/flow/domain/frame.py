@@ -259,9 +259,6 @@ class Machine(Protocol):
     def postpone(self, frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
         """Leave a call to the caller, who knows more of the arguments; return a symbol for its result."""
 
-    def resolve(self, qualified: str) -> Value | None:
-        """Return what stands under a qualified name of the project; None for other names."""
-
 
 @dataclass(slots=True)
 class CallSite:

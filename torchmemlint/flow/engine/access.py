@@ -117,7 +117,7 @@ def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: st
         return _behind(frame, state, holder, base, name, point, item=False)
     if type(holder) is External:
         qualified = f"{holder.qualified}.{name}"
-        known = frame.machine.resolve(qualified)
+        known = frame.machine.index.resolve(qualified)
         return loaded(state, known) if known is not None else of(External.of(qualified))
     if type(holder) is Object:
         own = state.heap.get(holder, name)

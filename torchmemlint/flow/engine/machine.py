@@ -73,10 +73,6 @@ class Engine:
     run_loop = staticmethod(loops.run_loop)
     postpone = staticmethod(unknown)
 
-    def resolve(self, qualified: str) -> Value | None:
-        """Return what stands under a qualified name of the project."""
-        return self.index.resolve(qualified)
-
     def default(self, state: State, code: Code, parameter: Parameter) -> Value:
         """Return what a parameter is that is not given: the default that its definition evaluated."""
         if not parameter.has_default:

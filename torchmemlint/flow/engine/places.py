@@ -103,7 +103,7 @@ def _move(frame: Frame, state: State, op: ops.Move) -> None:
 
 def _import(frame: Frame, state: State, op: ops.Import) -> None:
     qualified = frame.machine.index.absolute(frame.function.unit, op.qualified, op.relative)
-    found = frame.machine.resolve(qualified)
+    found = frame.machine.index.resolve(qualified)
     frame.temps[op.dst] = access.loaded(state, found) if found is not None else of(External.of(qualified))
 
 

@@ -22,10 +22,9 @@ def accelerated(places: Places, done: Iterable[tuple[Run, Evidence]]) -> Iterato
     """Yield the backward passes of some runs that train on an accelerator."""
     for run, evidence in done:
         for backward, moved in _training(run, evidence):
-            place, *calls = map(places.of, backward.chain())
             moves = tuple(map(places.of, moved.chain()[:1]))
             if moves:
-                yield Case(place, "TML603", evidence.cut, advice=True, calls=tuple(calls), moves=moves)
+                yield places.at(backward, "TML603", evidence.cut, advice=True, moves=moves)
 
 
 def _training(run: Run, evidence: Evidence) -> Iterator[tuple[Point, Point]]:

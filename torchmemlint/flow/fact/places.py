@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import dropwhile
+from typing import Any
 
 from torchmemlint.doubts import Doubt
+from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.kinds import Kind
-from torchmemlint.flow.domain.manners import How
+from torchmemlint.flow.domain.manners import How, Remark
 from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Behind, Counted, Graph, Object, Point, Result, Source, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import outcomes, roles
@@ -29,7 +31,6 @@ from torchmemlint.flow.fact.leftover import leftovers
 from torchmemlint.flow.fact.lingering import lingering
 from torchmemlint.flow.fact.loading import Loading
 from torchmemlint.flow.fact.logs import Run
-from torchmemlint.flow.fact.notes import notes
 from torchmemlint.flow.fact.outcomes import (
     Activating,
     Again,
@@ -81,6 +82,11 @@ class Places:
         """Return where an operation stands."""
         return self.of_span(op.owner.unit, op.span)
 
+    def at(self, point: Point, code: str, doubts: frozenset[Doubt] = frozenset(), **more: Any) -> Case:
+        """Return a case where something happens, with the calls that led there."""
+        place, *calls = map(self.of, point.chain())
+        return Case(place, code, doubts, calls=tuple(calls), **more)
+
     def kept(self, engine: Engine, held: Iterable[tuple[Run, Evidence, Retention]]) -> Iterator[Case]:
         """Yield the graphs that are kept."""
         for run, evidence, kept in held:
@@ -93,19 +99,15 @@ class Places:
     def noted(self, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
         """Yield what is remarkable by itself, done past autograd, or collected on a device."""
         for run, evidence in done:
-            for note in notes(run):
-                place, *calls = map(self.of, note.point.chain())
-                within = self.first(note.within)
-                yield Case(place, "TML202", frozenset(), within=within, calls=tuple(calls), remark=note.what)
+            for note in run.effects(fx.Note):  # what only a caller knows that was not seen is not remarkable
+                if note.what is not Remark.DATA and note.flag.known and note.point.chain():
+                    yield self.at(note.point, "TML202", within=self.first(note.within), remark=note.what)
             for one in bypasses(run, evidence):
-                place, *calls = map(self.of, one.point.chain())
                 graphs = self._graphs(self._begun(run, evidence, one.sources))
-                by = self.of(one.by)
-                yield Case(place, "TML205", one.doubts, graphs=graphs, within=by, calls=tuple(calls), about=one.access)
+                yield self.at(one.point, "TML205", one.doubts, graphs=graphs, within=self.of(one.by), about=one.access)
             for kept in collected(run, evidence):
-                place, *calls = map(self.of, kept.point.chain())
                 moves = tuple(self.of(point.chain()[0]) for point in (kept.on_device, kept.to_host))
-                yield Case(place, "TML508", kept.doubts, how=How.COLLECTION, calls=tuple(calls), moves=moves)
+                yield self.at(kept.point, "TML508", kept.doubts, how=How.COLLECTION, moves=moves)
 
     def of_guard(self, guard: Guard) -> Place:
         """Return where gradients are turned off."""
@@ -136,17 +138,15 @@ class Places:
     def served(self, found: Iterable[Service]) -> Iterator[Case]:
         """Yield calls that manage memory or watch the program."""
         for one in found:
-            place, *calls = map(self.of, one.point.chain())
             serving = Serving(one.name, one.each, self.first(one.shown), one.inside)
-            yield Case(place, one.code, frozenset(), calls=tuple(calls), about=serving)
+            yield self.at(one.point, one.code, about=serving)
 
     def lingering(self, engine: Engine, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
         """Yield large results that a variable holds while the next iteration runs the same pass."""
         for run, evidence in done:
             for one in lingering(engine, run, evidence):
-                place, *calls = map(self.of, one.point.chain())
                 held = Held(one.name, self.of(one.shown), one.wide)
-                yield Case(place, "TML602", one.doubts, loop=self.of(one.loop), calls=tuple(calls), about=held)
+                yield self.at(one.point, "TML602", one.doubts, loop=self.of(one.loop), about=held)
 
     def memoised(self, found: Iterable[Memoised]) -> Iterator[Case]:
         """Yield what keeps the samples of data sets."""
@@ -225,9 +225,7 @@ class Places:
 
     def zeroed(self, found: Iterable[Zeroing]) -> Iterator[Case]:
         """Yield gradients that are zeroed where they lie."""
-        for one in found:
-            place, *calls = map(self.of, one.point.chain())
-            yield Case(place, "TML601", frozenset(), calls=tuple(calls), about=one.shown)
+        return (self.at(one.point, "TML601", about=one.shown) for one in found)
 
     def deferred(self, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
         """Yield what is summed up to be differentiated at once."""
@@ -340,9 +338,8 @@ class Places:
         """Yield backward passes that keep their graph for nobody."""
         for run, evidence, one in found:
             if not one.needed:
-                place, *calls = map(self.of, one.point.chain())
                 graphs = self._graphs(self._begun(run, evidence, one.sources))
-                case = Case(place, "TML105", one.doubts, graphs=graphs, calls=tuple(calls), creates=one.creates)
+                case = self.at(one.point, "TML105", one.doubts, graphs=graphs, creates=one.creates)
                 yield case if one.outdated is None else self._again(case, one.outdated)
 
     def _again(self, case: Case, old: Outdated) -> Case:
@@ -356,11 +353,10 @@ class Places:
         for run, evidence, one in found:
             step, zeroed, alone = self.first(one.step), self.first(one.zeroed), self.first(one.alone)
             if not one.needed and step is not None and zeroed is not None:
-                place, *calls = map(self.of, one.point.chain())
                 graphs = self._graphs(self._begun(run, evidence, one.makers))
                 how = Discarding(step, zeroed, one.given, alone, one.spares)
                 backward = self.first(one.backward)
-                yield Case(place, "TML107", one.doubts, graphs=graphs, calls=tuple(calls), backward=backward, about=how)
+                yield self.at(one.point, "TML107", one.doubts, graphs=graphs, backward=backward, about=how)
 
     def _graphs(self, begun: Iterable[Point]) -> tuple[Place, ...]:
         return tuple(dict.fromkeys(place for point in begun if (place := self._begin(point)) is not None))
