@@ -21,6 +21,7 @@ from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.detaching import detach_argument, detach_given, detach_stored, detach_written
 from torchmemlint.rules.guarding import without_gradients
 from torchmemlint.rules.listed import whole
+from torchmemlint.rules.regions import merged
 from torchmemlint.rules.told import Told
 
 _KEPT = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106", "TML701"})
@@ -46,7 +47,7 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     yield from apart
     others = [finding for finding in (*before, *apart) if finding.code in _KEPT | _TELL_OF_WASTED]
     found: list[Finding] = []
-    cases: list[Case] = []  # what they are of
+    reports: list[_Report] = []  # of them
     wanted.sort(key=lambda case: (case.code in _KEPT, case.code in _KEPT and case.advice))  # passes, then what grows
     wanted = [case for case in wanted if case.code not in _APART and not _shows(facts, case)]
     for report in (_Report(facts, case) for case in wanted):
@@ -56,20 +57,13 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
         causes = report.causes(told)
         if not causes:
             found.append(report.told())
-            cases.append(report.case)
+            reports.append(report)
         for number, one in enumerate(found):  # that a graph is kept and never used shows that its pass is wasted
             if one in causes and report.confidence.rank > one.confidence.rank:
                 found[number] = replace(one, doubts=ordered(report.doubts))
-    yield from _once_a_role(list(zip(found, cases, strict=True)))
-
-
-def _once_a_role(found: list[tuple[Finding, Case]]) -> Iterator[Finding]:
-    """Yield findings, but of a function that infers only one: gradients are turned off for the whole of it."""
-    surest = sorted(found, key=lambda one: (-one[0].confidence.rank, one[1].little, one[1].place))
-    first = {case.function: finding for finding, case in reversed(surest) if case.reason is Reason.ROLE}
-    for finding, case in found:
-        if case.reason is not Reason.ROLE or case.function is None or first[case.function] is finding:
-            yield finding
+    told_of = list(zip(found, reports, strict=True))
+    yield from (finding for finding, told in told_of if told.case.code in _KEPT)
+    yield from merged((finding, told) for finding, told in told_of if told.case.code in _WASTED)
 
 
 def _tell(told: Told) -> Finding | None:

@@ -11,6 +11,7 @@ import io
 import re
 import textwrap
 import tokenize
+from collections.abc import Sequence
 
 from torchmemlint.doubts import Confidence
 from torchmemlint.findings import Applicability, Edit, Fix, Position, Span
@@ -57,22 +58,36 @@ def without_gradients(told: Told, *, wholly: bool) -> Fix | None:
 
     `wholly`: may the function around it, too, if nothing in that needs any?
     """
-    facts, case = told.facts, told.case
-    applicability = Applicability.SAFE if told.confidence is Confidence.CERTAIN else Applicability.UNSAFE
-    beside = [told.span_of(place) for place in case.beside]
-    if wholly and case.function is not None and not beside:
-        fix = _decorate(told, case.function, applicability)
-        if fix is not None:
-            return fix
-    statement = facts.source.statement_span(told.span)
-    trained = next((other for other in beside if statement.contains(other)), None)
-    if trained is not None:
-        return _hint(f"`{shortened(trained.text(facts.source.rows), 40)}` needs gradients")
-    parsed = _parsed(facts, statement)
-    if parsed is None or len(parsed) != 1 or not _only_runs(parsed[0], facts, told.span):
-        applicability = Applicability.UNSAFE
-    is_bound = parsed is not None and all(isinstance(one, ast.Assign | ast.AnnAssign) for one in parsed)
-    return wrap(facts, statement, applicability, left=_left(told, statement, is_bound=is_bound))
+    around = around_function(told) if wholly else None
+    return around or around_statements([told])
+
+
+def _best(told: Told) -> Applicability:
+    return Applicability.SAFE if told.confidence is Confidence.CERTAIN else Applicability.UNSAFE
+
+
+def around_function(told: Told) -> Fix | None:
+    """Run the function around a pass with gradients off, if nothing in it needs any."""
+    function = told.case.function
+    return _decorate(told, function, _best(told)) if function is not None and not told.case.beside else None
+
+
+def around_statements(passes: Sequence[Told]) -> Fix | None:
+    """Run the statements of some passes with gradients off; they follow each other."""
+    facts, applicability = passes[0].facts, _best(passes[0])
+    left: str | None = None
+    for told in passes:
+        statement = told.statement
+        beside = map(told.span_of, told.case.beside)
+        trained = next((other for other in beside if statement.contains(other)), None)
+        if trained is not None:
+            return _hint(f"`{shortened(trained.text(facts.source.rows), 40)}` needs gradients")
+        parsed = _parsed(facts, statement)
+        if parsed is None or len(parsed) != 1 or not _only_runs(parsed[0], facts, told.span):
+            applicability = Applicability.UNSAFE
+        is_bound = parsed is not None and all(isinstance(one, ast.Assign | ast.AnnAssign) for one in parsed)
+        left = left or _left(told, statement, is_bound=is_bound)
+    return wrap(facts, Span(passes[0].statement.start, passes[-1].statement.end), applicability, left=left)
 
 
 def _left(told: Told, region: Span, *, is_bound: bool = False) -> str | None:

@@ -204,6 +204,13 @@ class Bend(Effect):
 
 
 @dataclass(slots=True, eq=False)
+class Compute(Effect):
+    """With gradients on, something was computed of what a caller gave."""
+
+    source: Source
+
+
+@dataclass(slots=True, eq=False)
 class Differentiate(Effect):
     """A backward pass through these sources. `creates`: the gradients have a graph.
 

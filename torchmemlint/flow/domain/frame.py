@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from torchmemlint.flow.domain.effects import (
     Arguments,
     Bend,
+    Compute,
     Effect,
     Evidence,
     Fork,
@@ -28,6 +29,7 @@ from torchmemlint.flow.domain.refs import (
     Context,
     External,
     Graph,
+    Input,
     Key,
     Leaf,
     Loop,
@@ -35,6 +37,7 @@ from torchmemlint.flow.domain.refs import (
     Point,
     Ref,
     Source,
+    root,
 )
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, SOLE, UNKNOWN, Value
 from torchmemlint.flow.ir.ops import Function, Op, Parameter, Unit
@@ -89,6 +92,7 @@ class Frame:
     reads: dict[Reading, set[Source]] = field(default_factory=dict)
     read_in: dict[Loop, set[Source]] = field(default_factory=dict)
     bent: set[Source] = field(default_factory=set)  # of these, something was computed that is no weighted sum of them
+    computing: dict[Source, Point] = field(default_factory=dict)  # of inputs, with gradients on: where first
     tensors: set[Ref] = field(default_factory=set)  # symbols that were used as only tensors can be
     loops: list[Loop] = field(default_factory=list)
     writes: dict[Loop, dict[Place, list[Written]]] = field(default_factory=dict)
@@ -168,11 +172,19 @@ class Frame:
             return []
         point = Point(self.function.body[0])
         reads = [Read(point, frozenset(sources), reading) for reading, sources in self.reads.items()]
-        return [*self.effects, *reads, *([Bend(point, frozenset(self.bent))] if self.bent else ())]
+        bent = [Bend(point, frozenset(self.bent))] if self.bent else []
+        computing = [Compute(at, source) for source, at in self.computing.items()]
+        return [*self.effects, *reads, *bent, *computing]
 
     def bend(self, sources: Iterable[Source]) -> None:
         """Record that something was computed of sources that is no weighted sum of them; of a pass, all is computed."""
         self.bent.update(source for source in sources if type(source) not in (Graph, Leaf))
+
+    def compute(self, sources: Iterable[Source], point: Point) -> None:
+        """Record that something was computed of sources with gradients on."""
+        for source in sources:
+            if type(root(source)) is Input:
+                self.computing.setdefault(source, point)
 
     def arise(self, source: Source) -> None:
         """Record that a source comes into being here: in this iteration of every loop around it."""

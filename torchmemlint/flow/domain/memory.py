@@ -290,6 +290,7 @@ def computed(
         frame.read(with_graphs(sources), Reading.DETACHED)
         on_host = [s.host for s in sources if type(s) is Bare]
         return bare(frame, sources, point, moves, bool(on_host) and all(on_host))
+    frame.compute(sources, point)
     if not moves:
         sources = with_graphs(sources)
     if not (moves or sums):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.manners import How, Remark, Reset, Stored
 from torchmemlint.flow.domain.memory import (
@@ -39,6 +40,14 @@ class Noting(Renaming):
     def bend(self, effect: fx.Bend) -> None:
         """Compute what is no sum."""
         self.frame.bend(self.sources(effect.sources))
+
+    def compute(self, effect: fx.Compute) -> None:
+        """Compute something of what the caller gives."""
+        if self.state.mode is not Mode.OFF:
+            sources, point = with_graphs(self.sources((effect.source,))), self.at(effect)
+            self.frame.compute(sources, point)
+            for source in sources:
+                self.frame.log(fx.Compute(point, source))
 
     def use(self, effect: fx.Use) -> None:
         """Note what a use shows of an object of the caller."""

@@ -33,7 +33,9 @@ from torchmemlint.flow.engine.noting import Noting
 from torchmemlint.flow.ir.blocks import missed
 from torchmemlint.flow.ir.control import For, If
 
-_NOTED = frozenset({fx.Bend, fx.Hold, fx.Infer, fx.Move, fx.Put, fx.Ran, fx.Serve, fx.Use})  # only taken down: no work
+_NOTED = frozenset(
+    {fx.Bend, fx.Compute, fx.Hold, fx.Infer, fx.Move, fx.Put, fx.Ran, fx.Serve, fx.Use}
+)  # only taken down: no work
 _QUIET = _NOTED | {fx.Note, fx.Read, fx.Step, fx.Differentiate}  # they change nothing that an object holds
 
 
@@ -263,6 +265,7 @@ _PERFORMERS: dict[type[Effect], Callable[[Substitution, Any], None]] = {
     fx.Differentiate: Substitution.differentiate,
     fx.Read: Substitution.read,
     fx.Bend: Substitution.bend,
+    fx.Compute: Substitution.compute,
     fx.Use: Substitution.use,
     fx.Keep: Substitution.keep,
     fx.Hold: Substitution.hold,

@@ -83,7 +83,7 @@ def _kept(effects: list[Effect], is_idle: Callable[[Effect], bool]) -> list[Effe
     return found
 
 
-_STILL = frozenset({fx.Bend, fx.Hold, fx.Move, fx.Note, fx.Put, fx.Ran, fx.Slotted})
+_STILL = frozenset({fx.Bend, fx.Compute, fx.Hold, fx.Move, fx.Note, fx.Put, fx.Ran, fx.Slotted})
 
 
 def _is_still(effect: Effect) -> bool:
@@ -229,6 +229,7 @@ _SEEN: dict[str, Callable[[_Wanted, Any], None]] = {
     "Key": _Wanted.key,
     "Key | None": _Wanted.key,
     "Ref": _Wanted.reference,
+    "Source": _Wanted.reference,
     "Phi": _Wanted.reference,
     "Slot": _Wanted.reference,
     "frozenset[Source]": _Wanted.references,

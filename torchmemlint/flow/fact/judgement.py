@@ -31,7 +31,7 @@ from torchmemlint.flow.fact.placing import placing, spared
 from torchmemlint.flow.fact.retaining import differentiating, retained
 from torchmemlint.flow.fact.retention import retentions
 from torchmemlint.flow.fact.samples import memoised
-from torchmemlint.flow.fact.seen import backwards, called_elsewhere, forwards, handed
+from torchmemlint.flow.fact.seen import backwards, called_elsewhere, computing, forwards, handed
 from torchmemlint.flow.fact.services import services
 from torchmemlint.flow.fact.storing import Readers, needing
 from torchmemlint.flow.fact.zeroing import zeroings
@@ -81,6 +81,7 @@ def outcome(
     passes = [Passes(engine, run, evidence, deriving) for run, evidence in _watched(engine, done)]
     used = {site for one in passes for site in one.differentiated()}
     used.update(called_elsewhere(passes, handed(run for run, _ in done)))
+    used.update(computing(passes))
     programs = [unit for unit in units if not _is_test(engine, unit)]
     within = [Passes(engine, run, Evidence(engine, run), deriving) for run in _watched(engine, inner(engine, programs))]
     handing = list(discarded(engine, done))

@@ -12,7 +12,7 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.heap import Mode, contained
 from torchmemlint.flow.domain.kinds import Kind
-from torchmemlint.flow.domain.refs import Bound, Code, Object, Ref
+from torchmemlint.flow.domain.refs import Bound, Code, Input, Object, Ref
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.closing import inferring
 from torchmemlint.flow.fact.evidence import CERTAIN
@@ -45,6 +45,17 @@ def called_elsewhere(done: Iterable[Passes], given: set[Function]) -> Iterator[O
             sites = one.point.chain()
             inner = [n for n, site in enumerate(sites[:-1]) if site.owner.definition in given]
             yield from sites[: inner[-1] + 1] if inner else ()
+
+
+def computing(done: Iterable[Passes]) -> Iterator[Op]:
+    """Yield what leads to where something is computed of what a caller gave, and is differentiated or given back."""
+    for passes in done:
+        run, evidence = passes.run, passes.evidence
+        for effect in run.effects(fx.Compute):
+            source = effect.source
+            given_back = type(source) is Input and source in run.returned
+            if given_back or (evidence.is_pass(source) and evidence.is_differentiated(source)):
+                yield from effect.point.chain()
 
 
 def forwards(places: Places, done: Iterable[Passes]) -> tuple[Forward, ...]:

@@ -1,0 +1,89 @@
+"""Passes that one fix runs with gradients off are one finding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchmemlint.doubts import Confidence
+from torchmemlint.engine.checking import check_text
+from torchmemlint.findings import Finding
+from torchmemlint.flow.project import Project
+
+CODES = frozenset({"TML201", "TML203"})
+PROGRAM = """
+import torch
+from torch import nn
+
+first = nn.Sequential(nn.Linear(64, 256), nn.Tanh(), nn.Linear(256, 64)).cuda()
+second = nn.Sequential(nn.Linear(64, 256), nn.Tanh(), nn.Linear(256, 64)).cuda()
+optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+
+
+def work(batches, show):
+    for x in batches:
+{body}
+
+for _ in range(2):
+    work(torch.randn(10, 32, 64, device="cuda"), print)
+"""
+STEP = """
+second(first(x)).square().mean().backward()
+optimizer.step()
+optimizer.zero_grad()
+"""
+
+
+def found(body: str) -> list[Finding]:
+    text = PROGRAM.format(body="".join(f"        {line}\n" for line in body.strip("\n").splitlines()))
+    return check_text(text, Path("main.py"), CODES)
+
+
+def changes(finding: Finding) -> list[str]:
+    assert finding.fix is not None
+    return [edit.content.strip() for edit in finding.fix.edits if "no_grad" in edit.content]
+
+
+def test_all_passes_of_a_function_that_trains_nothing_are_one() -> None:
+    (one,) = found("a = first(x)\nshow(a.detach().sum())\nb = second(x)\nshow(b.argmax(1).tolist())")
+    assert one.message.endswith("(and another pass here)")
+    assert [link.message for link in one.evidence][:2] == ["`first(x)` runs with gradients on", "`second(x)` does, too"]
+    assert changes(one) == ["@torch.no_grad()"]
+
+
+def test_rows_that_follow_each_other_are_one() -> None:
+    (one,) = found(f"{STEP}\na = first(x)\n\nb = second(a)\nc = first(b)\nshow(a.detach(), b.detach(), c.detach())")
+    assert one.message.endswith("(and 2 other passes here)")
+    assert changes(one) == ["with torch.no_grad():"]
+
+
+@pytest.mark.parametrize("between", ["show(a.detach())", "loss = second(first(x)).square().mean()\nloss.backward()"])
+def test_rows_with_others_between_them_are_not(between: str) -> None:
+    both = found(f"{STEP}\na = first(x)\n{between}\nb = second(x)\nshow(a.detach(), b.detach())")
+    assert [changes(one) for one in both] == [["with torch.no_grad():"]] * 2
+
+
+def test_a_block_of_its_own_is_apart() -> None:
+    both = found(f"{STEP}\nif len(x) > 3:\n    a = first(x)\n    show(a.detach())\nb = second(x)\nshow(b.detach())")
+    assert len(both) == 2
+
+
+def test_a_function_that_computes_with_its_callers_graph_is_not_run_without_gradients(tmp_path: Path) -> None:
+    helper = """
+import torch
+import torch.nn.functional as F
+
+
+def loss_of(scores, x, model):
+    labels = model(x).argmax(1)
+    return F.cross_entropy(scores, labels)
+"""
+    main = PROGRAM.replace("import torch\n", "import torch\nfrom helper import loss_of\n", 1).format(
+        body="        loss = loss_of(first(x), x, second)\n        loss.backward()\n        optimizer.step()\n"
+    )
+    (tmp_path / "main.py").write_text(main)
+    (tmp_path / "helper.py").write_text(helper)
+    (one,) = check_text(helper, tmp_path / "helper.py", CODES, Project(tmp_path))
+    assert one.confidence is Confidence.CERTAIN
+    assert changes(one) == ["with torch.no_grad():"]
