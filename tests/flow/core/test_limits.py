@@ -50,6 +50,14 @@ def test_a_run_that_is_too_long() -> None:
     assert (case.line, case.code, case.doubts) == (text.count("\n"), "TML102", {Doubt.CUT})
 
 
+def test_what_is_dropped_at_once_in_a_run_that_is_too_long() -> None:
+    """No rest of a run could need it: it is told where it stands, not where it is called in a run that ended."""
+    warm = f"{HEAD}def warm(data):\n    for one in data:\n        model(one)\n"
+    use = "from warm import *\n\nwarm(torch.ones(9, 3))\n"
+    files = {"warm.py": warm, "short.py": use, "long.py": use + _doubling(22)}
+    assert found(files) == {("warm.py", warm.count("\n"), "TML201")}
+
+
 def test_a_training_loop_that_was_not_reached() -> None:
     """What was not followed may differentiate a pass: where its file does so anywhere, nothing is said of the pass."""
     loop = "for _ in range(9):\n    loss = model(x).sum()\n    print(loss.item())\n"

@@ -18,6 +18,7 @@ from torchmemlint.flow.fact.callers import Calling
 from torchmemlint.flow.fact.entries import mentions
 from torchmemlint.flow.fact.judgement import outcome, overwriting
 from torchmemlint.flow.fact.outcomes import NOTHING, Backward, Built, Case, Forward, Outcome, Place, seen_once
+from torchmemlint.flow.fact.reasons import Reason
 from torchmemlint.flow.fact.sequence import shared_with
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Unit
@@ -211,8 +212,9 @@ class Cases:
                 if any(call.path == path for call in waste.calls):
                     unused = [n for n, call in enumerate(waste.calls) if not self._is_used(call, pulse)]
                     own = [n for n in unused if waste.own[n]] or unused
-                    apart = shared_with(waste.calls, (way for o in outcomes for way in o.cut))
-                    own = [n for n in own if n >= apart] or own
+                    if waste.case.reason is not Reason.UNUSED:  # what is dropped at once no run could need
+                        apart = shared_with(waste.calls, (way for o in outcomes for way in o.cut))
+                        own = [n for n in own if n >= apart] or own
                     if unused:
                         used = (p for o in outcomes for p in itertools.chain(o.used, o.open, o.needing))
                         case = waste.at(own[0], used, (one for o in outcomes for one in o.leaving))
