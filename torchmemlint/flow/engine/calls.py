@@ -119,8 +119,10 @@ def _call_object(frame: Frame, state: State, target: Object, arguments: Argument
             if not instances.is_module(frame, target) or frame.machine.index.differentiates(target.about.cls):
                 return call(frame, state, forward, arguments, point)
             return modules.run_forward(site, target, lambda: call(frame, state, forward, arguments, point))
-        case Kind.MODULE:
+        case Kind.MODULE if arguments.all():
             return modules.forward(site, target)
+        case Kind.MODULE:  # no pass: a method that a name stands for
+            return unknown(frame, state, of(target), arguments, point)
         case Kind.PARTIAL:
             kept = containers.kept_arguments(state, target)
             merged = Arguments(
