@@ -23,6 +23,9 @@ NOT_MODULES = frozenset(
     }
 )
 CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict"})
+# Modules of other libraries that have buffers alone, and those among them that have parameters. Source: torchaudio 2.11.1.
+_FORMULAS = ("torchaudio.transforms.",)
+_TRAINED = frozenset({"torchaudio.transforms.PitchShift"})
 
 
 @lru_cache(maxsize=4096)
@@ -37,6 +40,8 @@ def is_layer(qualified: str) -> bool:
 
 def has_parameters(qualified: str) -> bool | None:
     """Has a module of this library class trainable parameters? None where that is not known."""
+    if qualified.startswith(_FORMULAS):
+        return qualified in _TRAINED
     if not qualified.startswith("torch.nn."):
         return None
     last = qualified.rpartition(".")[2]
