@@ -222,6 +222,27 @@ def test_forms(form: str, tmp_path: Path) -> None:
     assert check(tmp_path, trainer) == []
 
 
+SCRIPT = """
+import torch
+import meter
+
+meter = meter.Meter()
+model = torch.nn.Linear(3, 3)
+for x in torch.ones(9, 3):
+    loss = model(x).sum()
+    loss.backward()
+    meter.update(loss)
+print(meter.values[-1].item())
+"""
+
+
+def test_a_name_that_is_bound_to_something_else_afterwards(tmp_path: Path) -> None:
+    write(tmp_path, {"meter.py": KEEPS, "script.py": SCRIPT})
+    assert codes(tmp_path, "script.py") == ["TML102"]
+    write(tmp_path, {"meter.py": COUNTS})
+    assert codes(tmp_path, "script.py") == []
+
+
 # -- what a package does not give, or does not say that it gives ------------------------------------------------------
 
 

@@ -45,15 +45,14 @@ def lookup(frame: Frame, state: State, name: Name, point: Point) -> Value:
             found = state.heap.get(frame.own, MODULE_NAME)
         return found if found is not None else of(External.of(name.text))
     unit = frame.function.unit
-    if name.text in unit.once or name.text in unit.imports:
-        found = frame.machine.index.in_unit(unit, name.text)
-        if found is not None:
-            return access.loaded(state, found)
-        where = unit.imports.get(name.text)
-        if where is not None:
-            return of(External.of(frame.machine.index.absolute(unit, where)))
     own = frame.own if frame.function.parent is None else Globals.of(unit.name)
     written = state.heap.get(own, name.text)
+    if name.text in unit.once or name.text in unit.imports:
+        found = frame.machine.index.in_unit(unit, name.text)
+        if found is None and name.text in unit.imports:
+            found = of(External.of(frame.machine.index.absolute(unit, unit.imports[name.text])))
+        if found is not None and (written is None or not written.refs or not found.refs.isdisjoint(written.refs)):
+            return access.loaded(state, found)  # else it is bound to something else by now: `net = net.Net()`
     return written if written is not None else access.attribute(frame, state, of(own), name.text, point)
 
 
