@@ -54,6 +54,7 @@ def test_a_graph_that_may_be_kept_is_a_guess_with_some_doubts(doubts: tuple[Doub
         ((Doubt.BASE, Doubt.UNMADE), False),
         ((Doubt.ROLE, Doubt.BASE), True),
         ((Doubt.MODE,), True),
+        ((Doubt.UNDIFFERENTIATED,), True),
         ((Doubt.CUT, Doubt.GIVEN), False),
         ((Doubt.CUT, Doubt.UNMADE, Doubt.GIVEN), True),
     ],

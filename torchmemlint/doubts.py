@@ -92,6 +92,7 @@ _GUESSES_OF_KEPT = frozenset(  # whether there is a graph at all, whether others
 )
 _GUESSES_OF_PASSES = (
     frozenset({Doubt.MODE}),  # who has a switch for gradients turns them off to evaluate
+    frozenset({Doubt.UNDIFFERENTIATED}),  # only what nothing calls runs it with gradients
     frozenset({Doubt.ROLE, Doubt.BASE}),  # and so does a framework that has a method for it
     frozenset({Doubt.UNCALLED, Doubt.UNMADE}),  # neither is it seen who calls, nor what is called
     frozenset({Doubt.CUT, Doubt.UNMADE}),  # neither is it seen what becomes of it there, nor who calls

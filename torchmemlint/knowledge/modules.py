@@ -23,7 +23,7 @@ NOT_MODULES = frozenset(
     }
 )
 CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict"})
-# Modules of other libraries that have buffers alone, and those among them that have parameters. Source: torchaudio 2.11.1.
+# Modules of other libraries that have buffers alone, and those of them that have parameters. Source: torchaudio 2.11.1.
 _FORMULAS = ("torchaudio.transforms.",)
 _TRAINED = frozenset({"torchaudio.transforms.PitchShift"})
 

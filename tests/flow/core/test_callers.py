@@ -86,3 +86,49 @@ def test_a_caller_that_changes() -> None:
         project.changed(root / "main.py", texts[root / "main.py"])
         assert [set(case.doubts) for case in project.of(root / "nets.py")] == wanted
         assert root / "main.py" in {file for one in project.basis(root / "nets.py") for file in one.files}
+
+
+FLOW = """
+import torch
+from torch import nn
+
+
+class Flow(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(80, 80)
+        self.gate = nn.Linear(80, 1)
+
+    def forward(self, x):
+        return self.layer(x), self.gate(x)
+
+    def infer(self, x):
+        outputs = []
+        for frame in x:
+            outputs.append(self.layer(frame))
+            if torch.sigmoid(self.gate(frame)).item() > 0.5:
+                break
+        return outputs
+
+    def error(self, x):
+        outputs = self.infer(x)
+        return len(outputs) - len(x)
+"""
+SYNTHESIS = """
+import torch
+from flow import Flow
+
+model = Flow()
+model.load_state_dict(torch.load("flow.pt"))
+with torch.no_grad():
+    model.infer(torch.ones(9, 80))
+"""
+
+
+def test_what_nothing_calls_leads_to_a_pass_that_programs_run_without_gradients() -> None:
+    """A network's check of itself is called by nobody, and whoever does so may turn gradients off."""
+    found = cases({"flow.py": FLOW, "synthesis.py": SYNTHESIS})
+    assert {Doubt.UNDIFFERENTIATED in case.doubts for case in found if case.code == "TML201"} == {True}
+    open_too = SYNTHESIS + "model.infer(torch.ones(9, 80))\n"
+    told = [case for case in cases({"flow.py": FLOW, "synthesis.py": open_too}) if case.code == "TML201"]
+    assert not any(Doubt.UNDIFFERENTIATED in case.doubts for case in told)

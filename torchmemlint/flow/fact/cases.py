@@ -18,8 +18,7 @@ from torchmemlint.flow.fact.callers import Calling
 from torchmemlint.flow.fact.entries import mentions
 from torchmemlint.flow.fact.judgement import outcome, overwriting
 from torchmemlint.flow.fact.outcomes import NOTHING, Backward, Built, Case, Forward, Outcome, Place, seen_once
-from torchmemlint.flow.fact.reasons import Reason
-from torchmemlint.flow.fact.sequence import shared_with
+from torchmemlint.flow.fact.wasting import placed
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Unit
 from torchmemlint.flow.ir.reaching import reaching
@@ -210,15 +209,9 @@ class Cases:
             yield from one.noted
             for waste in one.wasted:
                 if any(call.path == path for call in waste.calls):
-                    unused = [n for n, call in enumerate(waste.calls) if not self._is_used(call, pulse)]
-                    own = [n for n in unused if waste.own[n]] or unused
-                    if waste.case.reason is not Reason.UNUSED:  # what is dropped at once no run could need
-                        apart = shared_with(waste.calls, (way for o in outcomes for way in o.cut))
-                        own = [n for n in own if n >= apart] or own
-                    if unused:
-                        used = (p for o in outcomes for p in itertools.chain(o.used, o.open, o.needing))
-                        case = waste.at(own[0], used, (one for o in outcomes for one in o.leaving))
-                        yield from self._as_called(case, waste.entry, path, pulse)
+                    found = placed(waste, one, outcomes, lambda call: self._is_used(call, pulse))
+                    if found is not None:
+                        yield from self._as_called(found, waste.entry, path, pulse)
 
     def _as_called(self, case: Case, method: str, path: Path, pulse: Callable[[], None] | None) -> Iterator[Case]:
         """Yield a waste in a method that nothing was seen to call, unless all who call one of its name prevent it."""
