@@ -34,6 +34,7 @@ from torchmemlint.flow.domain.refs import (
 from torchmemlint.flow.domain.values import NO_CONSTANT, NO_SOURCES, NOTHING, Value
 from torchmemlint.flow.ir.control import For, While
 from torchmemlint.flow.ir.counting import is_counted_within
+from torchmemlint.flow.ir.filling import is_filled_once
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.flow.ir.reaching import reaching
 
@@ -277,7 +278,7 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
                     continue  # added to what this iteration has made; what is kept on another path is another object
                 if how is How.COLLECTION and is_counted_within(note.point.site, loop.site, frame.machine.index.stored):
                     continue  # put under the keys that the iteration before had, too
-                if fresh and how is not None:
+                if fresh and how is not None and not is_filled_once(note.point.site):
                     spent = fresh & (back.spent | note.spent)
                     flags = reset, is_among(phi, fresh, read), note.stored
                     frame.log(Keep(note.point, place, note.sources, fresh, held, phi, spent, how, loop, *flags))
