@@ -132,3 +132,25 @@ def test_what_nothing_calls_leads_to_a_pass_that_programs_run_without_gradients(
     open_too = SYNTHESIS + "model.infer(torch.ones(9, 80))\n"
     told = [case for case in cases({"flow.py": FLOW, "synthesis.py": open_too}) if case.code == "TML201"]
     assert not any(Doubt.UNDIFFERENTIATED in case.doubts for case in told)
+
+
+COMPILED = """
+import torch
+from torch import nn
+
+
+class Agent(torch.jit.ScriptModule):
+    def __init__(self, size):
+        super().__init__()
+        self.net = nn.Linear(size, size)
+
+    @torch.jit.script_method
+    def act(self, obs):
+        return {"action": self.net(obs).argmax(1).cpu()}
+"""
+
+
+def test_a_method_that_is_compiled_for_callers_in_other_languages() -> None:
+    plain = COMPILED.replace("    @torch.jit.script_method\n", "")
+    told = [[Doubt.UNCALLED in case.doubts for case in cases({"agent.py": text})] for text in (COMPILED, plain)]
+    assert told == [[True], [False]]

@@ -275,7 +275,8 @@ class Passes:
         doubts = {Doubt.BASE} if self._is_open() else set()
         doubts |= {Doubt.READER} if not module.isdisjoint(self._leaving) else set()
         if numbers and not (returned or stored):
-            if self._is_uncalled() and (given or self.run.entry.name == "forward"):
+            entry = self.run.entry
+            if self._is_uncalled() and (given or entry.name == "forward" or roles.is_exported(entry)):
                 doubts.add(Doubt.UNCALLED)
             return Reason.READ, frozenset(doubts | ({Doubt.GIVEN} if given else set()))
         if detached:

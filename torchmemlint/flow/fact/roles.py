@@ -11,6 +11,7 @@ from torchmemlint.flow.ir.ops import Class, Function, Op, Unit
 from torchmemlint.flow.ir.places import NO_TEMP
 
 _TURN = "optimizer_idx"
+_EXPORTED = frozenset({"torch.jit.export", "torch.jit.script_method"})
 
 
 def _words(function: Function) -> list[str]:
@@ -61,6 +62,11 @@ def is_called_by_name(engine: Engine, method: Function) -> bool:
     if method.cls is None or method.name.startswith("__") or method.name == "forward":
         return False
     return engine.index.may_be_network(method.cls)
+
+
+def is_exported(function: Function) -> bool:
+    """Is it compiled for callers that need not be Python, which turn gradients off by a guard of C++?"""
+    return any(decorator.name in _EXPORTED for decorator in function.decorators)
 
 
 def is_of_forward(engine: Engine, function: Function) -> bool:

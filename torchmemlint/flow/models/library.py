@@ -124,9 +124,10 @@ def _other(site: CallSite, qualified: str) -> Value:
         return Value(made.alone, open=True)
     gradients.use_of_all(frame, state, site.arguments.all(), site.point, name[:1].isupper())
     gradients.hand(frame, state, site.arguments.all(), site.point)
-    if name[:1].isupper():  # a class: its object holds what it is given, and computes nothing yet
+    is_class = name[:1].isupper()  # its object holds what it is given, and computes nothing yet
+    if is_class:
         given = frozenset(s for s in given if type(s) is not Leaf)
-    graph = computed(frame, state, given, site.point)
+    graph = computed(frame, state, given, site.point, copies=is_class)
     frame.read(frozenset(s for s in given if type(s) is Bare), Reading.MET)
     if qualified in _GETTERS:
         for number, value in enumerate(site.arguments.positional):
