@@ -21,6 +21,7 @@ from torchmemlint.flow.ir.ops import Function, GetAttribute, Load, Op
 from torchmemlint.knowledge import services as known
 
 PASSES = (fx.Differentiate, fx.Forward, fx.Infer, fx.Invoke, fx.InvokeMethod)
+_STEP = "step"
 _TRAINING = frozenset("train fit backward step zero_grad training_step".split())
 
 
@@ -31,6 +32,7 @@ class Each(enum.Enum):
     BACKWARD = "the loop runs a backward pass each time"
     MODEL = "the loop runs a model each time"
     CALLED = "a framework calls this function for every batch"
+    STEP = "this function runs one backward pass and one optimizer step for what it is given"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,47 @@ def _is_entered(effect: fx.Serve) -> bool:
 
 def _each(engine: Engine, run: Run, evidence: Evidence, event: Event) -> tuple[Each, Point, bool] | None:
     """Return what shows that an event happens for every batch, where that is, and whether it stands in the loop."""
+    found = _in_loop(engine, run, evidence, event)
+    if found is None and (backward := _backward_of_step(run, event)) is not None:
+        return Each.STEP, backward, False
+    return found
+
+
+def _backward_of_step(run: Run, event: Event) -> Point | None:
+    """Return the backward pass of the function that makes a call, if it is a step of a training: one for each batch.
+
+    It runs one and steps an optimizer, both outside of its loops, and is given something to do so with.
+    """
+    function = event.effect.point.chain()[0].owner
+    if function.parent is None or not roles.is_given(function) or not _is_plain_in(function, event):
+        return None
+    if any(isinstance(e, fx.Fork) and _owner(e) is function and not is_met(e, event.branches[e]) for e in event.around):
+        return None
+    steps = [one for one in run.of(fx.Step) if isinstance(one.effect, fx.Step) and one.effect.name == _STEP]
+    if not any(_is_plain_in(function, one) for one in steps):
+        return None
+    passes = (one for one in run.of(fx.Differentiate) if _is_plain_in(function, one))
+    return next((one.effect.point for one in passes), None)
+
+
+def _is_plain_in(function: Function, event: Event) -> bool:
+    """Does something happen in a function, or in what that calls, and in none of the loops in there?"""
+    chain = event.effect.point.chain()
+    owners = [op.owner for op in chain]
+    if function not in owners:
+        return False
+    within = {function, *owners[: owners.index(function)]}
+    return not any(isinstance(e, fx.Repeat) and _owner(e) in within for e in event.around)
+
+
+def _owner(effect: fx.Repeat | fx.Fork) -> Function | None:
+    """Return the function in which a loop or test stands."""
+    site = effect.loop.site if isinstance(effect, fx.Repeat) else effect.point.site
+    return site.owner if isinstance(site, Op) else None
+
+
+def _in_loop(engine: Engine, run: Run, evidence: Evidence, event: Event) -> tuple[Each, Point, bool] | None:
+    """Return the same for what a loop repeats, or what a framework calls."""
     repeats = [e for e in event.around if isinstance(e, fx.Repeat) and isinstance(e.loop.site, Op)]
     loop = repeats[-1] if repeats else None
     within = event.around[event.around.index(loop) :] if loop is not None else event.around
