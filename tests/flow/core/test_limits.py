@@ -72,6 +72,26 @@ def test_a_run_that_is_not_too_long() -> None:
     assert found({"main.py": text}) == {("main.py", text.count("\n"), "TML102")}
 
 
+def test_an_object_that_is_long_in_the_making() -> None:
+    """It takes a share of the work, and what is done with it is followed."""
+    calls = _doubling(22).rpartition("Calls()")
+    made = f"class Long:\n    def __init__(self):\n        {calls[1]}{calls[2]}"
+    text = f"{HEAD}{calls[0]}{made}\none, other = Long(), Long()\n{COLLECTING}"
+    assert [(case.line, case.doubts) for case in cases({"main.py": text})] == [(text.count("\n"), set())]
+
+
+def test_a_network_that_is_long() -> None:
+    """Its pass is one pass, and the rest is followed."""
+    calls = _doubling(22).rpartition("Calls()")
+    head = "class Long(torch.nn.Linear):\n    def forward(self, x):\n"
+    net = f"{head}        {calls[1]}{calls[2]}        return model(x)\n"
+    loop = "long = Long(3, 3)\nfor _ in range(9):\n    kept.append(long(x))\n"
+    text = f"{HEAD}{calls[0]}{net}{loop}"
+    assert [(case.line, case.code, case.doubts) for case in cases({"main.py": text})] == [
+        (text.count("\n"), "TML102", set())
+    ]
+
+
 def test_that_others_are_too_long() -> None:
     """Each entry has a share of its own, in any order."""
     long = f"{HEAD}{_doubling(22)}"

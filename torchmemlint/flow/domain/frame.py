@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -202,6 +203,13 @@ class Frame:
             self.erased[loop].add(holder)
 
 
+@dataclass(slots=True, eq=False)
+class Part:
+    """A part of a run: an object that is made, or a network's pass."""
+
+    is_short: bool = False  # was it not run to its end?
+
+
 class Machine(Protocol):
     """What the engine's parts, and the models of libraries, ask of each other."""
 
@@ -228,6 +236,9 @@ class Machine(Protocol):
 
     def spend(self, effects: int, state: State) -> None:
         """Count work."""
+
+    def part(self, frame: Frame) -> AbstractContextManager[Part]:
+        """Make an object, or run a network, with a third of the work that is left."""
 
     def is_exhausted(self) -> bool:
         """Has the entry, or the function that is being summarised, used up its share of work?"""

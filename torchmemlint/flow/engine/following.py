@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
+from torchmemlint.flow.domain.effects import Differentiate, Effect, Fork, Forward, Repeat, Step
 from torchmemlint.flow.domain.frame import Summary
 from torchmemlint.flow.domain.heap import Mode, ModeOf
 from torchmemlint.flow.ir.ops import Function
 
 T = TypeVar("T")
+_TRAINING = frozenset({Differentiate, Forward, Step})
 Called = tuple[Summary, Mode | ModeOf]
 
 
@@ -35,3 +37,17 @@ def note(called: dict[T, Mode], calls: Iterable[tuple[T, Mode | ModeOf]]) -> Non
         elif not isinstance(mode, Mode):
             mode = Mode.EITHER
         called[function] = mode if known in (None, Mode.OFF) or mode is Mode.ON else known
+
+
+def trains(effects: Iterable[Effect]) -> bool:
+    """Do some effects run a network, or train it?"""
+    todo = list(effects)
+    while todo:
+        effect = todo.pop()
+        if type(effect) in _TRAINING:
+            return True
+        if isinstance(effect, Fork):
+            todo += effect.then + effect.orelse
+        elif isinstance(effect, Repeat):
+            todo += effect.effects
+    return False

@@ -255,7 +255,8 @@ def construct(frame: Frame, state: State, cls_ref: ClassRef, arguments: Argument
     init = index.method(cls_ref.cls, "__init__")
     if init is not None:
         code = Code.of(init, _frame_of(frame, cls_ref, init))
-        frame.machine.call(frame, state, of(Bound.of(code, made)), arguments, point)
+        with frame.machine.part(frame):
+            frame.machine.call(frame, state, of(Bound.of(code, made)), arguments, point)
     else:
         _fill_fields(frame, state, made, arguments, point)
         if index.trainer(cls_ref.cls) is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from torchmemlint.flow.domain import memory
 from torchmemlint.flow.domain.effects import Arguments
-from torchmemlint.flow.domain.frame import Frame, Summary, fresh_temps
+from torchmemlint.flow.domain.frame import Frame, Part, Summary, fresh_temps
 from torchmemlint.flow.domain.heap import Heap, Mode, ModeOf, State
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.refs import Code, Globals, Input, Key, Object, Point, Ref
@@ -54,6 +54,8 @@ class Engine:
     _imported: dict[Unit, list[Unit]] = field(default_factory=dict)
     _ready: set[Unit] = field(default_factory=set)  # modules whose bodies have been run to their ends
     _spent: int = 0  # of one entry's share
+    _most: int = BUDGET  # of that, for now
+    _within_part: bool = False
     _left: int = 0  # for the files that are run
     _summaries: Store = field(init=False)
 
@@ -112,7 +114,29 @@ class Engine:
 
     def is_exhausted(self) -> bool:
         """Has it used up its share of work?"""
-        return self._spent > BUDGET
+        return self._spent > self._most
+
+    @contextmanager
+    def part(self, frame: Frame, alone: bool = False) -> Iterator[Part]:
+        """Make an object, or run a network, with a third of the work that is left: the rest is for what follows.
+
+        `alone`: nothing follows. One that would take more does not end the run: what was not put into the object may be
+        anything, and a pass is one pass whatever it is made of. The run is cut only if some of what it trains was seen.
+        """
+        part = Part()
+        if self._within_part:
+            yield part
+            return
+        most, was_cut, start = self._most, frame.cut, len(frame.effects)
+        self._most -= 0 if alone else max(0, most - self._spent) * 2 // 3
+        self._within_part = True
+        try:
+            yield part
+        finally:
+            self._most, self._within_part = most, False
+            part.is_short = frame.cut and not was_cut
+        if part.is_short and (alone or not self.is_exhausted()):
+            frame.cut = following.trains(frame.effects[start:])
 
     def unseen_instance(self, state: State, cls: Class, site: Function) -> Value:
         """Return an instance of a class that was made elsewhere, with arguments that are not known."""
@@ -222,12 +246,12 @@ class Engine:
     @contextmanager
     def _apart(self) -> Iterator[None]:
         """Work for what is run once for all, whoever asks for it first: with a share of its own, and no file's."""
-        spent, left = self._spent, self._left
-        self._spent = 0
+        spent, left, most, within = self._spent, self._left, self._most, self._within_part
+        self._spent, self._most, self._within_part = 0, BUDGET, False
         try:
             yield
         finally:
-            self._spent, self._left = spent, left
+            self._spent, self._left, self._most, self._within_part = spent, left, most, within
 
     def leave(self, function: Function, mode: Mode | ModeOf) -> None:
         """Note that a function was called in a mode, but not followed."""

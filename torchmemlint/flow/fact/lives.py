@@ -71,7 +71,7 @@ def _made(engine: Engine, cls: Class, first: Function, state: State) -> tuple[Ru
     if not first.body:
         return None
     made = Value()
-    with engine.share(start):
+    with engine.share(start), engine.part(start, alone=True):
         arguments = given(engine, state, first, 1) if first.name == "__init__" else Arguments()
         made = engine.call(start, state, of(ClassRef.of(cls, home)), arguments, Point(first.body[0], (cls,)))
     return (logged(start, state, Value()), next(iter(made.refs))) if made.refs else None

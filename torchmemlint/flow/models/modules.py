@@ -175,7 +175,8 @@ def run_forward(site: CallSite, target: Object, run: Callable[[], Value]) -> Val
         return result
     if gradients.is_frozen(state, target):
         frame.inside.append(None)
-        result = run()
+        with frame.machine.part(frame):
+            result = run()
         frame.inside.pop()
         run_hooks(site, target, result)
         return result
@@ -184,8 +185,11 @@ def run_forward(site: CallSite, target: Object, run: Callable[[], Value]) -> Val
     assert isinstance(graph, Graph)
     mark = len(frame.effects)
     frame.inside.append(graph)
-    result = run()
+    with frame.machine.part(frame) as part:
+        result = run()
     frame.inside.pop()
+    if part.is_short:
+        result = join(result, Value(graph=graph.alone, open=True))
     made = result.open or graph in frame.provenance.ancestors(reached(state, result, HOLDERS))
     if not made and graph not in frame.reads.get(Reading.DETACHED, ()):
         del frame.effects[mark - 1]  # its forward makes no graph
