@@ -14,19 +14,7 @@ from typing import Any
 
 from torchmemlint.flow.domain.heap import Mode, ModeOf
 from torchmemlint.flow.domain.manners import Given, How, Reading, Remark, Reset, Stored
-from torchmemlint.flow.domain.refs import (
-    Derived,
-    Graph,
-    Key,
-    Loop,
-    Phi,
-    Place,
-    Point,
-    Ref,
-    Result,
-    Slot,
-    Source,
-)
+from torchmemlint.flow.domain.refs import Derived, Graph, Key, Loop, Phi, Place, Point, Ref, Result, Slot, Source
 from torchmemlint.flow.domain.values import NOTHING, TRUE, Value, join_all
 
 

@@ -6,10 +6,7 @@ from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import Frame, Summary
 from torchmemlint.flow.domain.heap import Mode, State
 from torchmemlint.flow.domain.memory import computed, sources_of
-from torchmemlint.flow.domain.refs import (
-    Loop,
-    Point,
-)
+from torchmemlint.flow.domain.refs import Loop, Point
 from torchmemlint.flow.domain.values import NOTHING, Value
 from torchmemlint.flow.engine.binding import Binding
 from torchmemlint.flow.engine.inlining import inline

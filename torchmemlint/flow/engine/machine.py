@@ -12,17 +12,7 @@ from torchmemlint.flow.domain.frame import Frame, Part, Summary, fresh_temps
 from torchmemlint.flow.domain.heap import Heap, Mode, ModeOf, State
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.refs import Code, Globals, Input, Key, Object, Point, Ref
-from torchmemlint.flow.domain.values import (
-    NO_CONSTANT,
-    NOTHING,
-    PLAIN,
-    SOME,
-    UNKNOWN,
-    Value,
-    constant,
-    of,
-    symbol,
-)
+from torchmemlint.flow.domain.values import NO_CONSTANT, NOTHING, PLAIN, SOME, UNKNOWN, Value, constant, of, symbol
 from torchmemlint.flow.engine import access, calls, control, following, loops
 from torchmemlint.flow.engine.binding import Binding
 from torchmemlint.flow.engine.places import MODULE_NAME

@@ -6,9 +6,7 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.manners import How, Remark, Reset, Stored
-from torchmemlint.flow.domain.memory import (
-    differentiate,
-)
+from torchmemlint.flow.domain.memory import differentiate
 from torchmemlint.flow.domain.refs import (
     Derived,
     Graph,

@@ -12,14 +12,7 @@ from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Remark
 from torchmemlint.flow.domain.memory import changed_in_place, computed, erase, write, write_variable
 from torchmemlint.flow.domain.refs import PATH_LIMIT, External, Globals, Key, Object, Point, Ref, Result
-from torchmemlint.flow.domain.values import (
-    NONE,
-    PLAIN,
-    UNKNOWN,
-    Value,
-    constant,
-    of,
-)
+from torchmemlint.flow.domain.values import NONE, PLAIN, UNKNOWN, Value, constant, of
 from torchmemlint.flow.engine import access, calls, instances
 from torchmemlint.flow.engine.narrowing import narrowed
 from torchmemlint.flow.ir import ops, places

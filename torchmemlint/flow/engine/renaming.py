@@ -8,18 +8,9 @@ from torchmemlint.flow.domain.effects import Arguments, Effect
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import Mode, ModeOf, State, reached, renew
 from torchmemlint.flow.domain.kinds import Special
-from torchmemlint.flow.domain.memory import (
-    key_of,
-)
+from torchmemlint.flow.domain.memory import key_of
 from torchmemlint.flow.domain.refs import Bare, Derived, Key, Object, Part, Phi, Point, Ref, Result, Slot, Source
-from torchmemlint.flow.domain.values import (
-    LIMIT,
-    NO_CONSTANT,
-    NO_SOURCES,
-    SOLE,
-    Value,
-    limited,
-)
+from torchmemlint.flow.domain.values import LIMIT, NO_CONSTANT, NO_SOURCES, SOLE, Value, limited
 from torchmemlint.flow.engine.references import MAKERS, resting_on
 from torchmemlint.flow.models import guards
 

@@ -10,22 +10,9 @@ from torchmemlint.flow.domain.effects import Arguments, Effect
 from torchmemlint.flow.domain.frame import Summary
 from torchmemlint.flow.domain.heap import Mode, ModeOf, State
 from torchmemlint.flow.domain.kinds import Special
-from torchmemlint.flow.domain.memory import (
-    bare,
-    begin,
-    changed_in_place,
-    computed,
-    each_key,
-    erase,
-)
+from torchmemlint.flow.domain.memory import bare, begin, changed_in_place, computed, each_key, erase
 from torchmemlint.flow.domain.refs import PATH_LIMIT, Behind, External, Graph, Key, Loop, Object, Ref, Result, extended
-from torchmemlint.flow.domain.values import (
-    NOTHING,
-    Value,
-    constant,
-    of,
-    tensor,
-)
+from torchmemlint.flow.domain.values import NOTHING, Value, constant, of, tensor
 from torchmemlint.flow.engine import access, instances
 from torchmemlint.flow.engine.lazy import is_short
 from torchmemlint.flow.engine.loops import note_loop

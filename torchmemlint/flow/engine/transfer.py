@@ -8,17 +8,7 @@ from torchmemlint.flow.domain.heap import BOXES, ELEMENT, Mode, State, graph_of,
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.memory import begin, changed_in_place, computed, discrete, write
-from torchmemlint.flow.domain.refs import (
-    ClassRef,
-    Code,
-    Counted,
-    Input,
-    Key,
-    Object,
-    Point,
-    Ref,
-    SuperRef,
-)
+from torchmemlint.flow.domain.refs import ClassRef, Code, Counted, Input, Key, Object, Point, Ref, SuperRef
 from torchmemlint.flow.domain.values import (
     NO_SOURCES,
     NOTHING,

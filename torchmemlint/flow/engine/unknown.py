@@ -7,24 +7,9 @@ from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, State
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.memory import bare, computed, sources_of, unsettle
-from torchmemlint.flow.domain.refs import (
-    Derived,
-    Graph,
-    Leaf,
-    Object,
-    Point,
-    Ref,
-    Result,
-    Source,
-    root,
-)
+from torchmemlint.flow.domain.refs import Derived, Graph, Leaf, Object, Point, Ref, Result, Source, root
 from torchmemlint.flow.domain.values import Value, join, symbol
-from torchmemlint.flow.models import (
-    containers,
-    gradients,
-    library,
-    tensors,
-)
+from torchmemlint.flow.models import containers, gradients, library, tensors
 from torchmemlint.flow.models.hooks import run_hooks
 from torchmemlint.knowledge import operations
 

@@ -105,8 +105,9 @@ class _Uses:
             if access is not Access.READ:
                 return access, taker
             reads.append(taker)
-        if any(_gives_storage(later) for read in reads for later in self.through(read)):
-            return None, op
+        later = [one for read in reads for one in self.through(read)]
+        if any(isinstance(one, SetAttribute) and one.name == "data" for one in later):
+            return None, op  # `p.data = ...`: another storage for a tensor, for which there is no other way
         return (Access.READ, reads[0]) if reads else (None, op)
 
     def through(self, op: Op) -> list[Op]:
@@ -152,8 +153,3 @@ def _describes(name: str) -> bool:
 def _is_view(method: str) -> bool:
     known = operations.method(method)
     return known is not None and known.view and not works_in_place(method)
-
-
-def _gives_storage(op: Op) -> bool:
-    """Is it `p.data = ...`: another storage for a tensor, for which there is no other way?"""
-    return isinstance(op, SetAttribute) and op.name == "data"

@@ -41,7 +41,7 @@ def lingering(engine: Engine, run: Run, evidence: Evidence) -> Iterator[Lingerin
     holds = list(run.met(fx.Hold))
     passes = list(inferring(run, evidence)) if holds else []
     for event, hold in holds if passes else ():
-        repeat = _innermost(event)
+        repeat = next((e for e in reversed(event.around) if isinstance(e, fx.Repeat)), None)
         if repeat is None or _trains(run, repeat):
             continue
         loop = hold.point.site
@@ -56,10 +56,6 @@ def lingering(engine: Engine, run: Run, evidence: Evidence) -> Iterator[Lingerin
             if large is not None:
                 doubts = CERTAIN if any(map(evidence.is_known, _networks(one))) else {Doubt.NETWORK_BY_USE}
                 yield Lingering(Point(head[call], head[call + 1 :]), name, loop, *large, evidence.cut | doubts)
-
-
-def _innermost(event: Event) -> fx.Repeat | None:
-    return next((e for e in reversed(event.around) if isinstance(e, fx.Repeat)), None)
 
 
 def _trains(run: Run, repeat: fx.Repeat) -> bool:

@@ -90,13 +90,9 @@ def updates(run: Run) -> Iterator[tuple[Event, Value | None]]:
                 yield event, Value(optimizers)
             elif call.arguments.all() and not (given.refs and all(r.symbolic for r in given.refs)):
                 continue  # an environment that is given an action
-            elif not all(map(_is_scheduler, call.receiver.refs)):
+            elif not all(_is(r, Kind.OPAQUE) and "lr_scheduler" in str(r.about) for r in call.receiver.refs):
                 yield event, None
 
 
 def _is(reference: Ref, kind: Kind) -> TypeGuard[Object]:
     return type(reference) is Object and reference.kind is kind
-
-
-def _is_scheduler(reference: Ref) -> bool:
-    return _is(reference, Kind.OPAQUE) and "lr_scheduler" in str(reference.about)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from .building import EXPRESSIONS, Builder, span, statement, where
 from .conditions import TESTS, is_often
@@ -226,35 +228,34 @@ def loop(b: Builder, node: ast.For | ast.AsyncFor) -> None:
     source = b.expression(node.iter)
     item = b.temp()
     op = For(b.function, span(node), source, item, [], [], _NO_NAMES, False)
-    outer = b.block
-    outer.append(op)
-    binds, touched = b.binds, b.frame.touched
-    first, first_touched = len(binds), len(touched)
-    b.block = op.body
-    assign(b, node.target, item)
-    b.statements(node.body)
-    b.scopes.loops.append((op, binds[first:] + touched[first_touched:]))
-    b.block = op.orelse
-    b.statements(node.orelse)
-    b.block = outer
+    with _rounds(b, op, node.orelse):
+        b.block = op.body
+        assign(b, node.target, item)
+        b.statements(node.body)
 
 
 @statement("While")
 def loop_while(b: Builder, node: ast.While) -> None:
     """`while x`."""
     op = While(b.function, span(node), [], NO_TEMP, [], [], _NO_NAMES)
-    outer = b.block
-    outer.append(op)
-    binds, touched = b.binds, b.frame.touched
+    with _rounds(b, op, node.orelse):
+        b.block = op.head
+        op.test = b.expression(node.test)
+        mark_tested(b, node.test)
+        b.block = op.body
+        b.statements(node.body)
+
+
+@contextmanager
+def _rounds(b: Builder, op: For | While, orelse: list[ast.stmt]) -> Iterator[None]:
+    """Add a loop: what is done within makes its rounds, and what they bind is taken down."""
+    outer, binds, touched = b.block, b.binds, b.frame.touched
     first, first_touched = len(binds), len(touched)
-    b.block = op.head
-    op.test = b.expression(node.test)
-    mark_tested(b, node.test)
-    b.block = op.body
-    b.statements(node.body)
+    outer.append(op)
+    yield
     b.scopes.loops.append((op, binds[first:] + touched[first_touched:]))
     b.block = op.orelse
-    b.statements(node.orelse)
+    b.statements(orelse)
     b.block = outer
 
 
