@@ -65,7 +65,9 @@ def _call(b: Builder, test: ast.Call) -> tuple[Narrowing, ...]:
                 return (_no_tensor(place),)
             kinds = [_KINDS.get(name) for name in classes]
             alone = len(set(kinds)) == 1
-            return tuple([Narrowing(*place, kind, True, alone, True) for kind in dict.fromkeys(kinds) if kind])
+            found = tuple([Narrowing(*place, kind, True, alone, True) for kind in dict.fromkeys(kinds) if kind])
+            is_parameter = set(classes) == {"Parameter"}
+            return (*found, Narrowing(*place, "module", False, True, False)) if is_parameter else found
         elif function == "hasattr" and isinstance(other, ast.Constant) and other.value in _TENSOR_ATTRIBUTES:
             return (Narrowing(*place, "tensor", True),)
     return ()
