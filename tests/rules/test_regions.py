@@ -69,21 +69,36 @@ def test_a_block_of_its_own_is_apart() -> None:
     assert len(both) == 2
 
 
-def test_a_function_that_computes_with_its_callers_graph_is_not_run_without_gradients(tmp_path: Path) -> None:
-    helper = """
+@pytest.mark.parametrize(
+    ("returned", "wanted"),
+    [
+        ("F.cross_entropy(scores, labels)", "with torch.no_grad():"),
+        ("criterion(scores, labels)", "with torch.no_grad():"),
+        ("scores * labels[:, None]", "with torch.no_grad():"),
+        ("scores if labels.sum() > 0 else scores", "@torch.no_grad()"),
+        ("scores.detach().mean() + labels.sum()", "@torch.no_grad()"),
+    ],
+)
+def test_what_computes_with_a_graph_of_its_caller_keeps_gradients(tmp_path: Path, returned: str, wanted: str) -> None:
+    helper = f"""
 import torch
 import torch.nn.functional as F
 
 
-def loss_of(scores, x, model):
+def loss_of(scores, x, model, criterion):
     labels = model(x).argmax(1)
-    return F.cross_entropy(scores, labels)
+    return {returned}
 """
     main = PROGRAM.replace("import torch\n", "import torch\nfrom helper import loss_of\n", 1).format(
-        body="        loss = loss_of(first(x), x, second)\n        loss.backward()\n        optimizer.step()\n"
+        body="""
+        scores = first(x)
+        loss = loss_of(scores, x, second, nn.CrossEntropyLoss()).mean() + scores.mean()
+        loss.backward()
+        optimizer.step()
+"""
     )
     (tmp_path / "main.py").write_text(main)
     (tmp_path / "helper.py").write_text(helper)
     (one,) = check_text(helper, tmp_path / "helper.py", CODES, Project(tmp_path))
     assert one.confidence is Confidence.CERTAIN
-    assert changes(one) == ["with torch.no_grad():"]
+    assert changes(one) == [wanted]

@@ -37,6 +37,7 @@ from torchmemlint.flow.domain.refs import (
     Place,
     Point,
     Ref,
+    Site,
     Source,
     root,
 )
@@ -93,7 +94,7 @@ class Frame:
     reads: dict[Reading, set[Source]] = field(default_factory=dict)
     read_in: dict[Loop, set[Source]] = field(default_factory=dict)
     bent: set[Source] = field(default_factory=set)  # of these, something was computed that is no weighted sum of them
-    computing: dict[Source, Point] = field(default_factory=dict)  # of inputs, with gradients on: where first
+    computing: dict[tuple[Source, Site], Point] = field(default_factory=dict)  # of these, in a function: where first
     tensors: set[Ref] = field(default_factory=set)  # symbols that were used as only tensors can be
     loops: list[Loop] = field(default_factory=list)
     writes: dict[Loop, dict[Place, list[Written]]] = field(default_factory=dict)
@@ -174,7 +175,7 @@ class Frame:
         point = Point(self.function.body[0])
         reads = [Read(point, frozenset(sources), reading) for reading, sources in self.reads.items()]
         bent = [Bend(point, frozenset(self.bent))] if self.bent else []
-        computing = [Compute(at, source) for source, at in self.computing.items()]
+        computing = [Compute(at, source) for (source, _), at in self.computing.items()]
         return [*self.effects, *reads, *bent, *computing]
 
     def bend(self, sources: Iterable[Source]) -> None:
@@ -182,10 +183,11 @@ class Frame:
         self.bent.update(source for source in sources if type(source) not in (Graph, Leaf))
 
     def compute(self, sources: Iterable[Source], point: Point) -> None:
-        """Record that something was computed of sources with gradients on."""
+        """Record that a function computes something of sources that it was given, with gradients on."""
+        function = point.site.owner if isinstance(point.site, Op) else point.site
         for source in sources:
-            if type(root(source)) is Input:
-                self.computing.setdefault(source, point)
+            if function is not self.function or type(root(source)) is Input:
+                self.computing.setdefault((source, function), point)
 
     def arise(self, source: Source) -> None:
         """Record that a source comes into being here: in this iteration of every loop around it."""

@@ -42,10 +42,7 @@ class Noting(Renaming):
     def compute(self, effect: fx.Compute) -> None:
         """Compute something of what the caller gives."""
         if self.state.mode is not Mode.OFF:
-            sources, point = with_graphs(self.sources((effect.source,))), self.at(effect)
-            self.frame.compute(sources, point)
-            for source in sources:
-                self.frame.log(fx.Compute(point, source))
+            self.frame.compute(with_graphs(self.sources((effect.source,))), self.at(effect))
 
     def use(self, effect: fx.Use) -> None:
         """Note what a use shows of an object of the caller."""
