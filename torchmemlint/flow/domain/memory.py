@@ -27,6 +27,7 @@ from torchmemlint.flow.domain.refs import (
     Slot,
     Source,
     is_outside,
+    path,
     with_graphs,
 )
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join, of, with_graph
@@ -188,11 +189,7 @@ def _through_slot(
 
 def lies_behind(reference: Ref, base: Ref) -> bool:
     """Does the path to something lead through something else?"""
-    while type(reference) is Behind:
-        reference = reference.base
-        if reference is base:
-            return True
-    return False
+    return any(part.base is base for part in path(reference))
 
 
 def forget(state: State, gone: Ref) -> None:

@@ -10,7 +10,7 @@ table between projects.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
@@ -88,7 +88,10 @@ class Ref:
             return self._alone
 
     def __repr__(self) -> str:
-        fields = ", ".join(repr(getattr(self, name)) for name in self.__slots__ if name != "holders")
+        names = [
+            name for kind in type(self).__mro__[:-2] for name in getattr(kind, "__slots__", ()) if name != "holders"
+        ]
+        fields = ", ".join(repr(getattr(self, name)) for name in names)
         return f"{type(self).__name__}({fields})"
 
 
@@ -143,9 +146,6 @@ class Behind(Ref):
         self.depth = base.depth + 1
 
 
-# Objects.
-
-
 class Object(Ref):
     """An object by where it was made. `about` is its class, function or qualified name.
 
@@ -176,9 +176,6 @@ class Object(Ref):
             self.holders = {holder}
         else:
             cast("set[Ref]", self.holders).add(holder)
-
-
-# Code.
 
 
 class Code(Ref):
@@ -272,22 +269,25 @@ class Parameters(Ref):
 # Sources of graphs.
 
 
-class Graph(Ref):
+class Begun(Ref):
+    """What begins somewhere, told apart by the calls that led there as objects are."""
+
+    __slots__ = ("context", "site")
+
+    def __init__(self, site: Site, context: Context) -> None:
+        self.site, self.context = site, context
+
+
+class Graph(Begun):
     """A graph that begins here: a forward pass, or an operation on a leaf that requires gradients."""
 
-    __slots__ = ("context", "site")
-
-    def __init__(self, site: Site, context: Context) -> None:
-        self.site, self.context = site, context
+    __slots__ = ()
 
 
-class Derived(Ref):
+class Derived(Begun):
     """An operation on inputs whose graph is not known, in a gradient mode that is not known: both are the caller's."""
 
-    __slots__ = ("context", "site")
-
-    def __init__(self, site: Site, context: Context) -> None:
-        self.site, self.context = site, context
+    __slots__ = ()
 
 
 class Part(Ref):
@@ -299,22 +299,16 @@ class Part(Ref):
         self.whole, self.number = whole, number
 
 
-class Leaf(Ref):
+class Leaf(Begun):
     """A tensor that requires gradients and has no graph yet: a parameter, an input with requires_grad."""
 
-    __slots__ = ("context", "site")
-
-    def __init__(self, site: Site, context: Context) -> None:
-        self.site, self.context = site, context
+    __slots__ = ()
 
 
-class Loop(Ref):
-    """A loop of the program, told apart by context as objects are."""
+class Loop(Begun):
+    """A loop of the program."""
 
-    __slots__ = ("context", "site")
-
-    def __init__(self, site: Site, context: Context) -> None:
-        self.site, self.context = site, context
+    __slots__ = ()
 
 
 Place = tuple[Ref | None, Key]  # (holder, key); the holder of a local variable is None and its key the name
@@ -368,10 +362,16 @@ def with_graphs(sources: frozenset[Source]) -> frozenset[Source]:
 def first_key(reference: Ref) -> Key | None:
     """Return the first key of a path, next to the symbol that it begins with; None where there is no path."""
     key: Key | None = None
-    while type(reference) is Behind:
-        key = reference.key
-        reference = reference.base
+    for part in path(reference):
+        key = part.key
     return key
+
+
+def path(reference: Ref | None) -> Iterator[Behind]:
+    """Yield a part of something, and what it is a part of in turn, but for the symbol that its path begins with."""
+    while type(reference) is Behind:
+        yield reference
+        reference = reference.base
 
 
 def root(reference: Ref) -> Ref:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import Mode
-from torchmemlint.flow.domain.refs import Behind, Object, Ref
+from torchmemlint.flow.domain.refs import Behind, Object, Ref, path
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.evidence import Evidence
@@ -60,12 +60,5 @@ def _way(evidence: Evidence, receiver: Ref, call: fx.Invoke | fx.InvokeMethod) -
 
 def _is_network(evidence: Evidence, receiver: Ref) -> bool:
     """Is something a network by its use, or a part of one, and not one that a library makes?"""
-    part = receiver
-    while True:
-        if type(part) is Object:
-            return False
-        if part in evidence.networks | evidence.movable:
-            return True
-        if type(part) is not Behind:
-            return False
-        part = part.base
+    parts = (receiver, *(part.base for part in path(receiver)))
+    return any(part in evidence.networks | evidence.movable for part in parts if type(part) is not Object)

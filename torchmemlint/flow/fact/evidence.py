@@ -25,6 +25,7 @@ from torchmemlint.flow.domain.refs import (
     Result,
     Source,
     first_key,
+    path,
     root,
     with_graphs,
 )
@@ -325,11 +326,7 @@ class Evidence:
 
     def _by_path(self, callee: Ref) -> bool:
         """Is it a part of something that was used as a network?"""
-        while type(callee) is Behind:
-            callee = callee.base
-            if callee in self.networks or self.is_known(callee):
-                return True
-        return False
+        return any(self.is_network(part.base) for part in path(callee))
 
     def _is_method(self, callee: Ref) -> bool:
         """Is it a method of a network that is known?"""

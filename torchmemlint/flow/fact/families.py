@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from torchmemlint.flow.domain.heap import BOXES, State, contained, reachable
 from torchmemlint.flow.domain.kinds import Kind
-from torchmemlint.flow.domain.refs import Behind, Object, Parameters, Ref, root
+from torchmemlint.flow.domain.refs import Object, Parameters, Ref, path, root
 from torchmemlint.flow.domain.values import Value
 from torchmemlint.flow.engine.machine import Engine
 
@@ -38,11 +38,7 @@ def family(engine: Engine, state: State, modules: Iterable[Ref]) -> set[object]:
 
 def wholes(reference: Ref) -> set[object]:
     """Return a network with all that its path leads through: it is a part of those."""
-    found: set[object] = {reference if reference.symbolic else origin(reference)}
-    while type(reference) is Behind:
-        reference = reference.base
-        found.add(reference)
-    return found
+    return {reference if reference.symbolic else origin(reference), *(part.base for part in path(reference))}
 
 
 def held(state: State, holder: Value) -> set[Ref] | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import ELEMENT
 from torchmemlint.flow.domain.kinds import Kind, Special
-from torchmemlint.flow.domain.refs import Behind, Bound, Choice, Code, Object, Point, Ref, root
+from torchmemlint.flow.domain.refs import Behind, Bound, Choice, Code, Object, Point, Ref, path, root
 from torchmemlint.flow.domain.values import Value, texts_of
 from torchmemlint.flow.fact.loaders import Loader
 from torchmemlint.flow.fact.logs import Event, Run
@@ -58,11 +58,7 @@ def goes_to_accelerator(device: Value) -> bool:
 
 def is_item(reference: Ref, whole: Ref) -> bool:
     """Is it an item of something, or a part of one?"""
-    while type(reference) is Behind:
-        if reference.base is whole:
-            return reference.key is ELEMENT
-        reference = reference.base
-    return False
+    return any(part.base is whole and part.key is ELEMENT for part in path(reference))
 
 
 def _is_picked(site: object) -> bool:

@@ -12,7 +12,7 @@ from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.heap import Mode, reachable, reached
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import How, Reading
-from torchmemlint.flow.domain.refs import Behind, Leaf, Loop, Object, Point, Ref, Result, Source, first_key, root
+from torchmemlint.flow.domain.refs import Behind, Leaf, Loop, Object, Point, Ref, Result, Source, first_key, path, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.evidence import Evidence
@@ -237,13 +237,10 @@ class Passes:
     def switched(self, module: frozenset[Ref]) -> Point | None:
         """Return where eval() was called on a network, or on what it is a part of."""
         for reference in sorted(module, key=lambda r: r.serial):
-            part: Ref | None = reference
-            while part is not None:
-                if part in self.evidence.evaluated_at:
-                    return self.evidence.evaluated_at[part]
-                if part in self._switched_with:
-                    return self._switched_with[part]
-                part = part.base if type(part) is Behind else None
+            for whole in (reference, *(part.base for part in path(reference))):
+                for known in (self.evidence.evaluated_at, self._switched_with):
+                    if whole in known:
+                        return known[whole]
         return None
 
     @cached_property

@@ -11,7 +11,7 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.heap import HOLDERS, reached
 from torchmemlint.flow.domain.kinds import Special
-from torchmemlint.flow.domain.refs import Behind, Graph, Input, Object, Phi, Point, Ref, Result, Source, root
+from torchmemlint.flow.domain.refs import Graph, Input, Object, Phi, Point, Ref, Result, Source, path, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
@@ -124,13 +124,10 @@ class _Retaining:
 
     def _is_given(self, source: Source) -> bool:
         """Is it an argument of a caller that was not seen, and not known to be a network or an item of data?"""
-        if type(root(source)) is not Input or source in self._evidence.networks | self._evidence.called:
+        begin, networks = root(source), self._evidence.networks
+        if type(begin) is not Input or source in networks | self._evidence.called:
             return False
-        while type(source) is Behind:
-            if source.key is Special.ELEMENT:
-                return False
-            source = source.base
-        return source not in self._evidence.networks
+        return begin not in networks and all(part.key is not Special.ELEMENT for part in path(source))
 
     @cached_property
     def _lasting(self) -> set[Source]:

@@ -11,7 +11,6 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import How, Reset, Stored
 from torchmemlint.flow.domain.refs import (
-    Behind,
     Graph,
     Input,
     Key,
@@ -25,6 +24,7 @@ from torchmemlint.flow.domain.refs import (
     Result,
     Slot,
     Source,
+    path,
     root,
     with_graphs,
 )
@@ -93,8 +93,8 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         elif effect.phi in evidence.differentiated and effect.how is not How.CACHE:
             inside = effect.loop in evidence.differentiated_in[effect.phi]
             fate = Fate.EACH if inside else Fate.LATER
-            if fate is Fate.EACH and _is_in_item(effect.place[0]):
-                doubts |= {Doubt.ITEM}
+            if fate is Fate.EACH and any(part.key is Special.ELEMENT for part in path(effect.place[0])):
+                doubts |= {Doubt.ITEM}  # it was taken from what is not known: perhaps another one each time
         elif not spent and _is_returned(run, effect, returned):
             fate = Fate.UNKNOWN
             is_task = isinstance(effect.loop.site, Op) and _is_evaluating(run, evidence, effect)
@@ -228,15 +228,6 @@ def _is_returned(run: Run, effect: fx.Keep, returned: set[Source]) -> bool:
     if effect.phi in returned or effect.place[0] in run.given():
         return True
     return _is_replaced(run, effect) and not effect.events.isdisjoint(returned)
-
-
-def _is_in_item(holder: Ref | None) -> bool:
-    """Does something hold it that was taken from what is not known: perhaps another one each time?"""
-    while type(holder) is Behind:
-        if holder.key is Special.ELEMENT:
-            return True
-        holder = holder.base
-    return False
 
 
 def _is_replaced(run: Run, effect: fx.Keep) -> bool:

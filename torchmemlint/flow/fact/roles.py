@@ -74,8 +74,7 @@ def is_of_forward(engine: Engine, function: Function) -> bool:
 
     A function within a function is a part of that.
     """
-    while function.cls is None and function.parent is not None:
-        function = function.parent
+    function = function.method
     if function.cls is None or not engine.index.is_network(function.cls):
         return False
     if any(function.name == method.name for method in engine.index.forward(function.cls)):

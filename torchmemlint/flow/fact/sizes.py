@@ -48,31 +48,27 @@ class Sizes:
     def __init__(self, function: ops.Function, flow: DefUse | None = None) -> None:
         self._function, self._flow = function, flow or definitions(function)
         self._ops = list(operations(function.body))
-        self._names: dict[str, list[_Definition]] = {}
-        self._unknown = {parameter.name for parameter in function.parameters}
-        unpacked = {t: (op, n) for op in self._ops if isinstance(op, ops.Unpack) for n, t in enumerate(op.targets)}
-        items = {op.item for op in self._ops if isinstance(op, For)}
-        for op in self._ops:
-            if isinstance(op, ops.Operate) and isinstance(op.place, Name):
-                self._unknown.add(op.place.text)
-            elif isinstance(op, ops.Bind):
-                unpack, number = unpacked.get(op.src, (None, 0))
-                if op.src in items or (unpack is not None and unpack.src in items):
-                    self._unknown.add(op.name.text)
-                else:
-                    self._names.setdefault(op.name.text, []).append(self._defined(op.src, unpack, number))
 
-    def _defined(self, source: Temp, unpack: ops.Unpack | None, number: int) -> _Definition:
-        if unpack is None:
-            return _Definition(source)
-        made = self._flow.made.get(unpack.src)
-        if isinstance(made, ops.Make) and unpack.star < 0 and len(made.entries) == len(unpack.targets):
-            return _Definition(made.entries[number].temp)
-        return _Definition(unpack.src, number, len(unpack.targets))
+    def _defined(self, source: Temp) -> _Definition | None:
+        """Return what a name is assigned; None where it is changed in place, or bound to what a loop runs over."""
+        match self._flow.made.get(source):
+            case For() | ops.Operate(place=Name()):
+                return None
+            case ops.Unpack(src=src, targets=targets, star=star):
+                made, number = self._flow.made.get(src), targets.index(source)
+                if isinstance(made, For):
+                    return None
+                if isinstance(made, ops.Make) and star < 0 and len(made.entries) == len(targets):
+                    return _Definition(made.entries[number].temp)
+                return _Definition(src, number, len(targets))
+        return _Definition(source)
 
     def _definitions(self, name: str) -> list[_Definition]:
         """Return all that a name is assigned; nothing where it is bound in another way as well."""
-        return [] if name in self._unknown else self._names.get(name, [])
+        found = [self._defined(source) for source in self._flow.bound.get(name, ())]
+        known = [one for one in found if one is not None]
+        is_given = any(parameter.name == name for parameter in self._function.parameters)
+        return known if len(known) == len(found) and not is_given else []
 
     # Numbers.
 
@@ -82,7 +78,8 @@ class Sizes:
             case ops.Constant(value=int(number)) if not isinstance(number, bool):
                 return number
             case ops.Load(name=name) if depth < _DEPTH:
-                if name.scope is Scope.GLOBAL and name.text not in self._names and self._function.parent is not None:
+                is_here = name.text in self._flow.bound or self._function.parent is None
+                if name.scope is Scope.GLOBAL and not is_here:
                     return Sizes(self._function.unit.module)._greatest(name.text, "at_most", depth)
                 return self._greatest(name.text, "at_most", depth)
             case ops.Call() as call if self._builtin(call) == "len" and len(call.arguments) == 1:

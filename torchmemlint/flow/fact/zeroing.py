@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Effect
-from torchmemlint.flow.domain.refs import Behind, Parameters, Point, Ref
+from torchmemlint.flow.domain.refs import Parameters, Point, Ref, path
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.updates import updates
@@ -92,15 +92,9 @@ def _shown(op: ops.Op | None, holder: Iterable[Ref]) -> Shown | None:
         return None  # of some of them, which are not to move, or of an input
     if any(type(r) is Parameters for r in holder):
         return Shown.MODULE
-    if any("params" in _keys(r) for r in holder):
+    if any(part.key == "params" for r in holder for part in path(r)):
         return Shown.OPTIMIZER
     return Shown.UPDATED if _updates(loop, parameter) else None
-
-
-def _keys(reference: Ref) -> Iterator[object]:
-    while type(reference) is Behind:
-        yield reference.key
-        reference = reference.base
 
 
 def _parameter(op: ops.CallMethod) -> Name | None:
