@@ -6,6 +6,7 @@ import enum
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 
+from torchmemlint.closure import closure
 from torchmemlint.flow.domain.refs import Bare, Behind, Derived, Graph, Loop, Phi, Place, Slot, Source, root
 
 _NONE: frozenset[Source] = frozenset()
@@ -76,15 +77,7 @@ class Provenance:
 
     def computed_from(self, sources: Iterable[Source]) -> set[Source]:
         """Return sources with what they are made from by operations, not by calls or places that may hold others."""
-        found = set(sources)
-        queue = list(found)
-        while queue:
-            source = queue.pop()
-            if type(source) in (Graph, Derived):
-                new = self.parents.get(source, _NONE) - found
-                found |= new
-                queue.extend(new)
-        return found
+        return closure(sources, lambda s: self.parents.get(s, _NONE) if type(s) in (Graph, Derived) else _NONE)
 
     def ancestors(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from torchmemlint.closure import closure
 from torchmemlint.flow.domain import memory
 from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import Frame, Part, Summary, fresh_temps
@@ -82,14 +83,7 @@ class Engine:
 
     def imported(self, units: Iterable[Unit]) -> set[Unit]:
         """Return some files and all that they import, directly or not."""
-        found: set[Unit] = set()
-        todo = list(units)
-        while todo:
-            unit = todo.pop()
-            if unit not in found:
-                found.add(unit)
-                todo += self._imports(unit)
-        return found
+        return closure(units, self._imports)
 
     def spend(self, effects: int, state: State) -> None:
         """Count the work of one entry or summary: effects, and what it takes to branch where many objects are held."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from torchmemlint.closure import closure
 from torchmemlint.flow.domain.effects import InvokeMethod
 from torchmemlint.flow.domain.refs import Source, first_key, root
 from torchmemlint.knowledge import operations
@@ -31,29 +32,17 @@ class Methods:
 
     def operands(self, results: Iterable[Source]) -> set[Source]:
         """Return some tensors with those that operations made them from."""
-        found = set(results)
-        queue = list(found)
-        while queue:
-            call = self._calls.get(queue.pop())
-            new = {root(r) for r in call.receiver.refs} - found if call is not None else set()
-            found |= new
-            queue.extend(new)
-        return found
+        calls = self._calls
+        return closure(results, lambda made: map(root, calls[made].receiver.refs) if made in calls else ())
 
     def passes_on(self, result: Source) -> bool:
         """Is it given by an operation of tensors, or by a method of what such an operation gave?
 
         That begins no graph. What it is called on may have one, if something else shows that.
         """
-        queue, seen = [root(result)], set[Source]()
-        while queue:
-            whole = queue.pop()
-            if whole in self._calls:
-                return True
-            seen.add(whole)
-            call = self._all.get(whole)
-            queue += {root(r) for r in call.receiver.refs} - seen if call is not None else ()
-        return False
+        calls = self._all
+        given = closure([root(result)], lambda made: map(root, calls[made].receiver.refs) if made in calls else ())
+        return not given.isdisjoint(self._calls)
 
     def operation(self, result: Source) -> Operation | None:
         """Return the operation of torch that gave a result, or the whole that it is a part of; None for others."""

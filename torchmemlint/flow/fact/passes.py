@@ -6,6 +6,7 @@ from collections.abc import Callable, ItemsView, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from torchmemlint.closure import closure
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Effect
@@ -96,14 +97,12 @@ class Passes:
     def _near(self) -> set[Source]:
         """The passes that lead to what is read or detached by no other pass."""
         parents, read = self.run.provenance.parents, self.evidence.read
-        queue = [s for how in (Reading.DETACHED, Reading.NUMBER, Reading.DISCRETE) for s in read.get(how, ())]
-        seen = set(queue)
-        while queue:
-            source = queue.pop()
-            if not self.evidence.is_pass(source):
-                further = {root(source), *parents.get(source, ())} - seen
-                seen |= further
-                queue += further
+
+        def above(source: Source) -> Iterable[Source]:
+            return () if self.evidence.is_pass(source) else (root(source), *parents.get(source, ()))
+
+        ends = (s for how in (Reading.DETACHED, Reading.NUMBER, Reading.DISCRETE) for s in read.get(how, ()))
+        seen = closure(ends, above)
         return seen | {root(s) for s in seen}
 
     @cached_property

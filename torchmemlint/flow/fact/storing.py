@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from typing import NamedTuple
 
+from torchmemlint.closure import closure
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import HOLDERS, contained, reached
 from torchmemlint.flow.domain.refs import Behind, Object, Point, Ref, Result, Source, root
@@ -62,13 +63,8 @@ def _with_graph(run: Run, evidence: Evidence) -> Set[Source]:
         for parent in parents:
             children.setdefault(parent, []).append(child)
     known = {*run.provenance.parents, *children, *evidence.callees}
-    found = {source for source in known if _begins(source, evidence)}
-    queue = list(found)
-    while queue:
-        new = [child for child in children.get(queue.pop(), ()) if child not in found]
-        found.update(new)
-        queue.extend(new)
-    return found - evidence.arrays
+    begun = (source for source in known if _begins(source, evidence))
+    return closure(begun, lambda source: children.get(source, ())) - evidence.arrays
 
 
 def _begins(source: Source, evidence: Evidence) -> bool:

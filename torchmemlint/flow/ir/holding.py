@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from torchmemlint.closure import closure
+
 from .blocks import operations
 from .control import Await, For, Return, Yield
 from .defuse import definitions, operands
@@ -41,14 +43,15 @@ class Holding:
         for op in self._body:
             for node, other in self._passes(op):
                 self._edges.setdefault(node, set()).add(other)
-        begin: Temp = getattr(source, "dst", -1)
-        self._held = self._reached([begin], self._edges)
-        given = {t for op in users for t in _given(op) if t in self._held}
+        begin: list[_Node] = [getattr(source, "dst", -1)]
+        self._held = closure(begin, lambda one: self._edges.get(one, ()))
+        given: set[_Node] = {t for op in users for t in _given(op) if t in self._held}
         backward: dict[_Node, set[_Node]] = {}
         for node, others in self._edges.items():
             for other in others:
                 backward.setdefault(other, set()).add(node)
-        way = self._held & self._reached(given, backward)
+        behind = closure(given, lambda one: backward.get(one, ()))
+        way = self._held & behind
         items = {t for op in self._body if isinstance(op, For) for t in self._items(op)}
         bound = [op for op in self._body if isinstance(op, Bind) and op.name.text in way and op.src not in items]
         self.first = next((op for op in bound if op.src in way), None)
@@ -108,16 +111,6 @@ class Holding:
         made = self._flow.made.get(temp)
         if isinstance(made, Load):
             yield made.name.text
-
-    @staticmethod
-    def _reached(begin: Iterable[_Node], edges: dict[_Node, set[_Node]]) -> set[_Node]:
-        seen = set(begin)
-        queue = list(seen)
-        while queue:
-            new = edges.get(queue.pop(), set()) - seen
-            seen |= new
-            queue.extend(new)
-        return seen
 
 
 def _given(op: Op) -> Iterator[Temp]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
+from torchmemlint.closure import closure
 from torchmemlint.flow.names.sources import Locate
 
 _IMPORT = re.compile(r"import\b(?<!\wimport)[ \t]+(\([^)]*\)|[^\n#;]*)")  # begins with letters: these are found fast
@@ -111,7 +112,7 @@ class Imports:
     def circle(self, path: Path) -> tuple[Path, ...]:
         """A file with those that it imports and that import it, too, directly or not; in order."""
         if path not in self._circles:
-            back = self._reached(self._by.get(path, ()), self._by) if path in self._of else set()
+            back = closure(self._by.get(path, ()), lambda one: self._by.get(one, ())) if path in self._of else set()
             members = tuple(sorted({path, *(self.used(path) & back)}))
             self._circles.update(dict.fromkeys(members, members))
         return self._circles[path]
@@ -144,7 +145,7 @@ class Imports:
 
     def used(self, path: Path) -> set[Path]:
         """The files that a file imports, directly or not."""
-        return self._reached(self._direct(path), self._of)
+        return closure(self._direct(path), lambda one: self._of.get(one, ()))
 
     def _direct(self, path: Path) -> set[Path]:
         return self._of[path] if path in self._of else self._aside.get(path, set())
@@ -164,13 +165,3 @@ class Imports:
                 seen |= around
             self._users.update(dict.fromkeys(circle, tuple(found)))
         return self._users[path]
-
-    @staticmethod
-    def _reached(first: Iterable[Path], edges: dict[Path, set[Path]]) -> set[Path]:
-        found = set(first)
-        todo = list(found)
-        while todo:
-            following = edges.get(todo.pop(), set()) - found
-            found |= following
-            todo += following
-        return found

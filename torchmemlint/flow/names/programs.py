@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from torchmemlint.closure import closure
 from torchmemlint.flow.names.finder import Finder, Place
 
 Folders = frozenset[str]
@@ -52,17 +53,12 @@ class Programs:
     def importers(self, path: Path) -> set[Path]:
         """The files that would import a file if they looked in the right folder, with all that those import."""
         end = path.parent.parts if path.stem == "__init__" else path.with_suffix("").parts
-        found = {
+        found = (
             user
             for user in self._losing.get(end[-1], ())
             if any(_is_end(dotted.split("."), end) for dotted in self._lost[user])
-        }
-        todo = list(found)
-        while todo:
-            new = self._of.get(todo.pop(), {}).keys() - found
-            found |= new
-            todo += new
-        return found
+        )
+        return closure(found, lambda path: self._of.get(path, {}).keys())
 
     def is_like(self, other: Programs) -> bool:
         """Do both look for all names in the same folders?"""
