@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.flow.core.findings import found
+from tests.flow.core.findings import cases, found
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.fact.cases import in_memory
 
@@ -145,3 +145,19 @@ def test_a_file_that_calls_a_method_of_this_name_with_gradients_off() -> None:
         texts[root / "generate.py"] = GENERATE.format(guard=guard)
         project.changed(root / "generate.py", texts[root / "generate.py"])
         assert doubts() == wanted
+
+
+def test_a_script_that_speaks_of_no_device_in_any_of_its_files() -> None:
+    networks = "import torch\n\n\nclass Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    networks += "        self.body = torch.nn.Conv1d(4, 1, 3)\n\n    def forward(self, x):\n"
+    networks += "        return self.body(x)\n"
+    main = "import torch\nfrom networks import Net\n\n\ndef train(batches):\n    net, target = Net(), Net()\n"
+    main += "    optimizer = torch.optim.SGD(net.parameters(), 0.1)\n    for x, y in batches:\n"
+    main += "        loss = (net(x) - target(y).detach()).pow(2).mean()\n        optimizer.zero_grad()\n"
+    main += "        loss.backward()\n        optimizer.step()\n\n\nif __name__ == '__main__':\n    train(list(data))\n"
+
+    def little(networks: str) -> list[bool]:
+        return [case.little for case in cases({"networks.py": networks, "main.py": main}) if case.code == "TML203"]
+
+    assert little(networks) == [True]
+    assert little(networks.replace("super().__init__()", "super().__init__()\n        self.cuda()")) == [False]

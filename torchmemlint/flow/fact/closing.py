@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,7 +18,8 @@ from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import Await, With, Yield
 from torchmemlint.flow.ir.defuse import definitions
-from torchmemlint.flow.ir.ops import Call, CallMethod, Define, DefineClass, Function, Op, Span
+from torchmemlint.flow.ir.ops import Bind, Call, CallMethod, Define, DefineClass, Function, Load, Op, Operate, Span
+from torchmemlint.flow.ir.places import Name, Scope
 
 _NO_GRAD = frozenset({"torch.no_grad", "torch.autograd.no_grad", "torch.autograd.grad_mode.no_grad"})
 _READ = frozenset({Reading.NUMBER, Reading.ARRAY, Reading.TEXT})
@@ -73,16 +74,33 @@ class Guards:
 
 
 def _put(guard: Guard, body: Iterable[Op], into: dict[Op, Guard]) -> None:
-    """Note what runs under a guard: nothing of one in which functions are defined, or that is left on the way."""
+    """Note what runs under a guard: nothing where it is left on the way, or where a function keeps its variables."""
     ops = list(operations(body))
-    if not any(map(_lasts, ops)):
+    bound = set(_names(ops, Bind, Operate))
+    if not any(_lasts(op, bound) for op in ops):
         into.update(dict.fromkeys(ops, guard))
 
 
-def _lasts(op: Op) -> bool:
+def _lasts(op: Op, bound: Set[str]) -> bool:
     if isinstance(op, Define):
-        return op.function.name != "<genexpr>"
+        return op.function.name != "<genexpr>" and (bool(op.defaults) or not bound.isdisjoint(_taken(op.function)))
     return isinstance(op, DefineClass | Yield | Await)
+
+
+def _taken(function: Function) -> Iterator[str]:
+    """Yield the variables of functions around it that a function uses."""
+    for one in (function, *function.nested):
+        yield from _names(operations(one.body), Load, Bind, Operate, scope=Scope.CELL)
+        if one is not function:
+            yield from _taken(one)
+
+
+def _names(ops: Iterable[Op], *kinds: type[Op], scope: Scope | None = None) -> Iterator[str]:
+    """Yield the names that operations of some kinds read or bind."""
+    for op in ops:
+        name = getattr(op, "place" if isinstance(op, Operate) else "name", None) if isinstance(op, kinds) else None
+        if isinstance(name, Name) and (scope is None or name.scope is scope):
+            yield name.text
 
 
 def closed(run: Run, evidence: Evidence, guards: Guards) -> Iterator[Closed]:

@@ -65,7 +65,8 @@ class _Graphs:
     """The graphs of one run."""
 
     def __init__(self, engine: Engine, passes: Passes) -> None:
-        self._index, self._run, self._evidence = engine.index, passes.run, passes.evidence
+        self._engine, self._index = engine, engine.index
+        self._run, self._evidence = passes.run, passes.evidence
 
     def is_small(self, one: Pass) -> bool:
         """Does it keep next to nothing, or in the host's memory?"""
@@ -90,14 +91,15 @@ class _Graphs:
         }
 
     def _stays_on_host(self, network: Object) -> bool:
-        """Is it defined and run by a script by itself, in which nothing speaks of a device?"""
-        if network.kind is not Kind.INSTANCE:
-            return False
-        unit = network.about.cls.unit
-        if unit is not self._run.entry.unit or not _MOVING.isdisjoint(unit.module.mentions):
-            return False
-        frameworks = {qualified.split(".")[0] for qualified in unit.imports.values()}
-        return frameworks.isdisjoint(_MOVING_FRAMEWORKS) and _runs_itself(unit)
+        """Is it a class of a script that runs by itself, and speaks of no device in any of its files?"""
+        return network.kind is Kind.INSTANCE and network.about.cls.unit in self._files_on_host
+
+    @cached_property
+    def _files_on_host(self) -> set[Unit]:
+        """The files of such a script."""
+        script = self._run.entry.unit
+        files = self._engine.imported([script]) if _runs_itself(script) else set()
+        return files if all(map(_names_no_device, files)) else set()
 
     def is_of_linear_layers(self, one: Pass) -> bool:
         """Is its network made of linear layers, activations and the like, with nothing that was given to it?"""
@@ -115,6 +117,12 @@ class _Graphs:
                 _WIDENING.isdisjoint(f.mentions) for f in self._index.forward(cls)
             )
         return part not in self._evidence.called
+
+
+def _names_no_device(unit: Unit) -> bool:
+    """Does a file name no device, and no framework that may move what it is given?"""
+    frameworks = {qualified.split(".")[0] for qualified in unit.imports.values()}
+    return _MOVING.isdisjoint(unit.module.mentions) and frameworks.isdisjoint(_MOVING_FRAMEWORKS)
 
 
 def _runs_itself(unit: Unit) -> bool:

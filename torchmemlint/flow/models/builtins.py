@@ -12,6 +12,8 @@ from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.memory import computed, sources_of, write_variable
 from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, NUMBERS, External, Loop, Object, Ref
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, constant, join, join_all, of, texts_of
+from torchmemlint.flow.ir.control import While
+from torchmemlint.flow.ir.ops import Op
 from torchmemlint.flow.ir.places import SOME_PART
 from torchmemlint.flow.models import containers, threads
 
@@ -124,8 +126,22 @@ def _integer(site: CallSite) -> Value:
 
 
 def _next(site: CallSite) -> Value:
-    found = site.iterate(site.value(0))
+    iterator = site.value(0)
+    loop = site.frame.loops[-1] if site.frame.loops else None
+    if loop is not None and isinstance(loop.site, While) and _is_made_before(iterator, loop.site):
+        site.frame.over[loop] = iterator
+    found = site.iterate(iterator)
     return join(found, site.arguments.positional[1]) if len(site.arguments.positional) > 1 else found
+
+
+def _is_made_before(iterator: Value, loop: While) -> bool:
+    """Is an iterator none that a round of a loop makes?"""
+    sites = [r.site for r in iterator.refs if type(r) is Object]
+    return bool(iterator.refs) and not any(isinstance(site, Op) and _is_within(site, loop) for site in sites)
+
+
+def _is_within(op: Op, loop: While) -> bool:
+    return op.owner is loop.owner and loop.span[:2] <= op.span[:2] < loop.span[2:]
 
 
 def _chosen(site: CallSite) -> Value:
