@@ -3,6 +3,7 @@
     python tools/truth.py --seed 1 --count 500          # 500 programs, drawn by seed, and a twin of each
     python tools/truth.py --seed 1 --grid 8             # plain programs with one strange value, 8 for each value
     python tools/truth.py --seed 1 --count 200 --rewrite 100   # and spellings of the first 100 that must not matter
+    python tools/truth.py --fixtures                    # and the fixtures in which something is found, in all spellings
     python tools/truth.py --seed 1 --count 500 --checker package.module:function   # another analysis
 
 The function gets the files of a program (name to text), and returns tuples: file, line, code, confidence. A report
@@ -29,6 +30,7 @@ import torch  # noqa: E402
 
 from tests.truth.equivalence import Trials, variants  # noqa: E402
 from tests.truth.examples import Example  # noqa: E402
+from tests.truth.fixtures import bad_fixtures  # noqa: E402
 from tests.truth.grid import grid  # noqa: E402
 from tests.truth.pairs import Pair, Tally, pairs  # noqa: E402
 from tests.truth.private import private_values  # noqa: E402
@@ -48,6 +50,7 @@ from tests.truth.score import (  # noqa: E402
     verdict_on,
     written,
 )
+from tests.truth.spellings import differences  # noqa: E402
 from tests.truth.stored import store  # noqa: E402
 
 
@@ -57,6 +60,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=200, metavar="K", help="how many programs, each with a twin")
     parser.add_argument("--grid", type=int, default=0, metavar="N", help="instead: N plain programs for every value")
     parser.add_argument("--rewrite", type=int, default=0, metavar="COUNT", help="rewrite so many of the programs, too")
+    parser.add_argument("--fixtures", action="store_true", help="instead: rewrite the fixtures of graphs and passes")
     parser.add_argument("--checker", metavar="MODULE:FUNCTION", help="what is scored (default: the linter)")
     parser.add_argument("--quiet-too", action="store_true", help="count advice and what is only possible as findings")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures and every verdict here")
@@ -144,8 +148,20 @@ def respelt(examples: list[Example], reports: Reports, options: argparse.Namespa
     )
 
 
+def fixtures_respelt() -> int:
+    """Print what the spelling of the fixtures changes; 1 if it changes anything."""
+    paths = bad_fixtures()
+    spellings, changed = differences(paths)
+    print(*changed, sep="\n", end="\n" if changed else "")
+    lost = sum(one.lost is not None for one in changed)
+    print(f"{len(paths)} fixtures in {spellings} spellings: {lost} lost, {len(changed) - lost} new")
+    return int(bool(changed))
+
+
 def main(given: list[str] | None = None) -> int:
     options = arguments(given)
+    if options.fixtures:
+        return fixtures_respelt()
     tally = Tally()
     started = time.perf_counter()
     found = made(options, tally)

@@ -88,23 +88,37 @@ def _extract(tree: ast.Module, owner: ast.FunctionDef, loop: ast.For, part: list
 
 @each_file
 def inline_function(tree: ast.Module) -> bool:
-    """A call of a simple function of the file becomes its body."""
-    functions = {function.name: function for function in tree.body if isinstance(function, ast.FunctionDef)}
-    simple = {name for name, function in functions.items() if _is_simple(function)}
-    for owner, block in blocks(tree):
-        for i, statement in enumerate(block):
+    """All calls of a simple function of the file become its body.
+
+    Not some of them: who else calls a function decides where it is reported what its passes record for nothing.
+    """
+    functions = {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef) and _is_simple(one)}
+    for name, function in functions.items():
+        calls = [
+            (block, statement)
+            for owner, block in blocks(tree)
+            for statement in block
+            if owner is not function and _calls(statement, function)
+        ]
+        uses = sum(isinstance(node, ast.Name) and node.id == name for node in ast.walk(tree))
+        if not calls or uses > len(calls):
+            continue
+        for block, statement in calls:
+            at = block.index(statement)
             match statement:
-                case ast.Assign(value=ast.Call(func=ast.Name(id=name), args=args, keywords=[])) if name in simple:
-                    if owner is functions[name] or len(args) != len(functions[name].args.args):
-                        continue
-                    if contains(args, ast.Starred):
-                        continue
-                    function = copy.deepcopy(functions[name])
-                    block[i : i + 1] = _inlined(statement, function, args)
-                    if name not in names([tree], ast.Load):
-                        replaces(functions[name], statement)
-                        tree.body.remove(functions[name])
-                    return True
+                case ast.Assign(value=ast.Call(args=args)):
+                    block[at : at + 1] = _inlined(statement, copy.deepcopy(function), args)
+            replaces(function, statement)
+        tree.body.remove(function)
+        return True
+    return False
+
+
+def _calls(statement: ast.stmt, function: ast.FunctionDef) -> bool:
+    """Does a statement bind what the function gives, each argument in its place?"""
+    match statement:
+        case ast.Assign(value=ast.Call(func=ast.Name(id=name), args=args, keywords=[])) if name == function.name:
+            return len(args) == len(function.args.args) and not contains(args, ast.Starred)
     return False
 
 

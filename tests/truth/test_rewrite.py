@@ -14,6 +14,7 @@ import pytest
 
 from tests.truth.fixtures import bad_fixtures, respelt
 from tests.truth.rewrite import REWRITINGS, depends_on_comments, expectations, rewritten
+from tests.truth.spellings import differences
 
 BAD = bad_fixtures()
 
@@ -161,6 +162,14 @@ def test_an_extracted_function_gives_back_what_the_next_iteration_takes() -> Non
     assert places == ["out, state = (max(state, x), x)", "out, state = extracted(state, x)"]
 
 
+def test_a_function_is_inlined_wherever_it_is_called_or_nowhere() -> None:
+    text = "def double(x):\n    return 2 * x\n\na = double(1)\nb = double(2)\n"
+    new = rewritten("inline_function", {"main.py": text})
+    assert new is not None
+    assert new.files == {"main.py": "in_x = 1\na = 2 * in_x\nin_x = 2\nb = 2 * in_x\n"}
+    assert rewritten("inline_function", {"main.py": text + "print(double(3))\n"}) is None
+
+
 def test_a_class_takes_its_lines_to_the_other_file() -> None:
     mark = ("main.py", line_of(PROGRAM, "self.total += "))
     new = rewritten("class_to_other_file", {"main.py": PROGRAM}, [mark])
@@ -190,6 +199,12 @@ def test_fixtures_can_be_rewritten(path: Path) -> None:
             assert expected.code.startswith("TML")
             for file, line in expected.places:
                 assert one.files[file].split("\n")[line - 1].strip()
+
+
+def test_another_spelling_changes_no_finding() -> None:
+    spellings, changed = differences(BAD[::10])
+    assert spellings > 100
+    assert [str(one) for one in changed] == []
 
 
 def test_each_rewriting_applies_to_fixtures() -> None:
