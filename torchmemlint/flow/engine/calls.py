@@ -285,9 +285,9 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
             return known
         if library.is_plain(f"{target.about}.{name}"):
             return library.call(site, f"{target.about}.{name}")
-    contracted_value = contracted.method(site, target, name)
-    if contracted_value is not None:
-        return contracted_value
+    for model in (contracted.method, optimizers.of_closure):
+        if (given := model(site, target, name)) is not None:
+            return given
     if name in tensors.METHODS or name in tensors.MODULE_OR_TENSOR:
         if name in tensors.SHOWING:
             frame.log(Use(site.point, target, Evidence.TENSOR))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.heap import Mode
+from torchmemlint.flow.domain.heap import HOLDERS, Mode
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.manners import How, Remark, Reset, Stored
 from torchmemlint.flow.domain.memory import differentiate
@@ -87,7 +87,7 @@ class Noting(Renaming):
             if type(event) is Graph:  # its pass may have used more than it was given: what an attribute holds
                 self._derive(event, self.parents.get(event, ()))
         provenance, around = self.frame.provenance, frozenset((*self.frame.loops, loop))
-        held, sources = self.sources(effect.came_round), self.sources(effect.sources)
+        held, sources = (self.sources(sources, HOLDERS) for sources in (effect.came_round, effect.sources))
         came_round = provenance.ancestors(held, around)
         if phi not in came_round:
             return

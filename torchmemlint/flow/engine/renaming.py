@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from torchmemlint.flow.domain.effects import Arguments, Effect
 from torchmemlint.flow.domain.frame import Frame
-from torchmemlint.flow.domain.heap import Mode, ModeOf, State, reached, renew
-from torchmemlint.flow.domain.kinds import Special
+from torchmemlint.flow.domain.heap import BOXES, Mode, ModeOf, State, reached, renew
+from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.memory import key_of
 from torchmemlint.flow.domain.refs import Bare, Derived, Key, Object, Part, Phi, Point, Ref, Result, Slot, Source
 from torchmemlint.flow.domain.values import LIMIT, NO_CONSTANT, NO_SOURCES, SOLE, Value, limited
@@ -86,14 +86,14 @@ class Renaming:
         constant = mine.constant if r.symbolic else value.constant
         return Value(refs, mine.graph if value.graph else NO_SOURCES, constant, value.open or mine.open or more)
 
-    def sources(self, sources: Iterable[Source]) -> frozenset[Source]:
-        """Return sources of the callee as sources of the caller."""
+    def sources(self, sources: Iterable[Source], kinds: frozenset[Kind] = BOXES) -> frozenset[Source]:
+        """Return sources of the callee as sources of the caller; `kinds` of objects are seen through for it."""
         result: set[Source] = set()
         for s in sources:
             mine = self.of(s)
             result |= mine.graph
             if s.symbolic and mine.refs:
-                result |= reached(self.state, mine)
+                result |= reached(self.state, mine, kinds)
         return frozenset(result)
 
     def key(self, key: Key) -> Key:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.flow.domain.manners import How
-from torchmemlint.flow.fact.passes import Pass
-from torchmemlint.flow.fact.reasons import Reason
+from torchmemlint.flow.fact.reasons import Pass, Reason
 from torchmemlint.flow.fact.retention import Fate, Retention
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.refs import Site
 from torchmemlint.flow.fact.logs import Run
-from torchmemlint.flow.fact.passes import Pass
+from torchmemlint.flow.fact.reasons import Pass
 
 
 class Guarding:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, ItemsView, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from torchmemlint.closure import closure
@@ -18,29 +17,12 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
-from torchmemlint.flow.fact.reasons import Reason
+from torchmemlint.flow.fact.reasons import Pass, Reason
 from torchmemlint.flow.fact.teaching import Teaching
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import CallMethod, Function, Op, Unit
 
 _TRAINING = frozenset({"backward", "step", "grad"})
-
-
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """A forward pass that records a graph."""
-
-    point: Point
-    source: Source
-    module: frozenset[Ref]
-    loops: frozenset[Loop]
-    differentiated: bool
-    reason: Reason | None  # None: nothing shows that it is waste
-    doubts: frozenset[Doubt]
-    evaluating: bool  # was eval() called on its network last?
-    kept: Point | None  # what lets its graph live on from iteration to iteration
-    switched: Point | None  # where eval() was called on its network
-    through: bool = False  # is not what it gives read or detached, but only what other networks make of that?
 
 
 def _is_unseen(module: Ref) -> bool:
@@ -202,11 +184,11 @@ class Passes:
     ) -> Pass:
         differentiated = self.evidence.is_differentiated(source)
         reason: Reason | None = None
-        mode = self.evidence.modes.get(source)
-        if differentiated and source in self.teaching.idle and mode is not Mode.WANTED and not self.run.cut:
+        wanted = self.evidence.modes.get(source) is Mode.WANTED and not self._wanted_elsewhere
+        if differentiated and source in self.teaching.idle and not wanted and not self.run.cut:
             reason = Reason.UNTRAINED
             doubts |= {Doubt.CALLER} if self._is_of_network() else set()
-        if not (differentiated or self._is_cut_short(point) or self._is_array(source)) and mode is not Mode.WANTED:
+        if not (differentiated or wanted or self._is_cut_short(point) or self._is_array(source)):
             reason, more = self._reason(point, source, module, loops, evaluating)
             doubts |= more
             if reason is not None:
@@ -215,6 +197,12 @@ class Passes:
         kept, switched = self.growing.get(source), self.switched(module) if reason is Reason.EVALUATING else None
         through = reason in (Reason.DETACHED, Reason.READ) and source not in self._near
         return Pass(point, source, module, loops, differentiated, reason, doubts, evaluating, kept, switched, through)
+
+    @cached_property
+    def _wanted_elsewhere(self) -> bool:
+        """Are gradients switched on for another pass, which is differentiated?"""
+        modes = self.evidence.modes.items()
+        return any(mode is Mode.WANTED and self.evidence.is_differentiated(source) for source, mode in modes)
 
     def _is_cut_short(self, point: Point) -> bool:
         """Was the run not followed to its end, and do the files that it came through differentiate somewhere?"""
@@ -285,28 +273,35 @@ class Passes:
                 return Reason.ROLE, frozenset()
         elif not self.trains and any(roles.is_for_users(self.engine, f) for f in self._functions(point)):
             return Reason.ROLE, frozenset(doubts | {Doubt.EVALUATED if self.evidence.evaluating else Doubt.ROLE})
-        if loops and not leaves and not self.run.cut and self._is_unused(point, source, module):
+        if loops and not leaves and not self.run.cut and self._is_unused(point, source, module, loops):
             return Reason.UNUSED, frozenset(doubts)
         return None, frozenset()
 
-    def _is_unused(self, point: Point, source: Source, module: frozenset[Ref]) -> bool:
-        """Does a call drop what a network gives? It is run for what it changes in itself.
+    def _is_unused(self, point: Point, source: Source, module: frozenset[Ref], loops: frozenset[Loop]) -> bool:
+        """Is what a network gives dropped at once, or in an iteration over data? It is run for its own changes.
 
         Not where a hook takes it, or what differentiates may read it off a network that was not seen; nor where it is
         tried whether the pass fails, for want of memory.
         """
-        evidence, run, head = self.evidence, self.run, roles.head(self.engine, point)
-        if not head or roles.is_of_forward(self.engine, head[0].owner) or definitions(head[0].owner).following(head[0]):
+        evidence, run, head, unseen = (
+            self.evidence,
+            self.run,
+            roles.head(self.engine, point),
+            any(map(_is_unseen, module)),
+        )
+        if not head or roles.is_of_forward(self.engine, head[0].owner):
             return False
+        if definitions(head[0].owner).following(head[0]) and (
+            unseen or not any(run.over[one].refs for one in loops if one in run.over)
+        ):
+            return False  # perhaps to see how long it takes
         if self.hooked or any(run.of(fx.Register)) or any(site.owner.handles for site in head):
             return False
         if source in self._taken or evidence.is_read(source, *Reading) or self._is_of_leaf(source):
             return False
         if not all(evidence.is_known(r) or r in evidence.evaluating | evidence.training for r in module):
             return False
-        if not any(map(_is_unseen, module)):
-            return True
-        return not self.trains and all(_TRAINING.isdisjoint(f.mentions) for f in self._functions(point))
+        return not unseen or (not self.trains and all(_TRAINING.isdisjoint(f.mentions) for f in self._functions(point)))
 
     def _is_of_leaf(self, source: Source) -> bool:
         """Is it made from a tensor that asks for gradients by itself?"""

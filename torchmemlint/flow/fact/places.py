@@ -51,8 +51,8 @@ from torchmemlint.flow.fact.outcomes import (
 )
 from torchmemlint.flow.fact.outdated import Outdated
 from torchmemlint.flow.fact.overwriting import Overwritten
-from torchmemlint.flow.fact.passes import Pass, Passes
-from torchmemlint.flow.fact.reasons import Reason
+from torchmemlint.flow.fact.passes import Passes
+from torchmemlint.flow.fact.reasons import Pass, Reason
 from torchmemlint.flow.fact.records import Kept
 from torchmemlint.flow.fact.retaining import Retained
 from torchmemlint.flow.fact.retention import Fate, Retention, backward_through

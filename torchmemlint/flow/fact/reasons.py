@@ -1,8 +1,12 @@
-"""Why a forward pass is waste that records a graph."""
+"""Forward passes that record a graph, and why that is waste."""
 
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass
+
+from torchmemlint.doubts import Doubt
+from torchmemlint.flow.domain.refs import Loop, Point, Ref, Source
 
 
 class Reason(enum.Enum):
@@ -14,3 +18,20 @@ class Reason(enum.Enum):
     UNTRAINED = "nothing trains the networks that it leads to"
     ROLE = "what runs it infers or evaluates"
     UNUSED = "nothing takes what it gives"
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A forward pass that records a graph."""
+
+    point: Point
+    source: Source
+    module: frozenset[Ref]
+    loops: frozenset[Loop]
+    differentiated: bool
+    reason: Reason | None  # None: nothing shows that it is waste
+    doubts: frozenset[Doubt]
+    evaluating: bool  # was eval() called on its network last?
+    kept: Point | None  # what lets its graph live on from iteration to iteration
+    switched: Point | None  # where eval() was called on its network
+    through: bool = False  # is not what it gives read or detached, but only what other networks make of that?

@@ -16,7 +16,8 @@ from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.provenance import Numbers
 from torchmemlint.flow.domain.refs import Bare, Graph, Object, Ref, Source
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.fact.passes import Pass, Passes
+from torchmemlint.flow.fact.passes import Passes
+from torchmemlint.flow.fact.reasons import Pass
 from torchmemlint.flow.fact.rows import given_one_row
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.defuse import definitions

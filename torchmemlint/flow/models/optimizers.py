@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchmemlint.flow.domain.effects import Arguments, Step
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.kinds import Kind
-from torchmemlint.flow.domain.refs import Object, Point
+from torchmemlint.flow.domain.refs import Code, Object, Point, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, of
 from torchmemlint.flow.models import containers, files, gradients
 
@@ -21,17 +21,27 @@ def construct(site: CallSite, qualified: str) -> Value:
 
 def method(site: CallSite, target: Object, name: str) -> Value:
     """Return the value of an optimizer's method."""
-    if name == "step" and site.arguments.all():
-        closure = site.value(0, "closure")
-        if closure.refs:
-            step(site.frame, of(target), name, site.point)
-            return site.call(closure)
+    if name == "step" and (closure := site.arguments.get(0, "closure")) is not None and closure.refs:
+        return _step_with(site, target, closure)
     if name in ("step", "zero_grad"):
         step(site.frame, of(target), name, site.point)
         return PLAIN
     if name == "load_state_dict":
         return files.restore(site, of(target))
     return files.state_of(site, target) if name == "state_dict" else UNKNOWN
+
+
+def of_closure(site: CallSite, target: Ref, name: str) -> Value | None:
+    """Return what `step(closure)` of something that was not seen gives: with a function, it is an optimizer's."""
+    closure = site.arguments.get(0, "closure") if name == "step" else None
+    if closure is None or not closure.refs or not all(type(r) is Code for r in closure.refs):
+        return None
+    return _step_with(site, target, closure)
+
+
+def _step_with(site: CallSite, target: Ref, closure: Value) -> Value:
+    step(site.frame, of(target), "step", site.point)
+    return site.call(closure)
 
 
 def step(frame: Frame, holder: Value, name: str, point: Point) -> None:

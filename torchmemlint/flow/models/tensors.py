@@ -17,6 +17,7 @@ from torchmemlint.flow.domain.refs import (
     Parameters,
     Part,
     Point,
+    Result,
     Slot,
     Source,
     first_key,
@@ -43,6 +44,7 @@ SHOWING = METHODS - frozenset(
 MODULE_OR_TENSOR = frozenset("to cuda cpu half float double bfloat16 type share_memory".split())
 NO_GRAPH_ATTRIBUTES = torch_api.METADATA_ATTRIBUTES | frozenset({"grad_fn", "data"})
 MOVES = frozenset({"to", "cpu", "cuda"})
+_PLAIN = frozenset({"contiguous", "float"})  # what most tensors are
 _READERS = torch_api.READERS
 _DISCRETE = torch_api.DISCRETE
 # They return values, which have the graph, and indices, which have none; those of the second set with a `dim` only.
@@ -94,14 +96,15 @@ def method(site: CallSite, base: Value, name: str) -> Value:
         return PLAIN
     if name in ("zero_", "fill_", "random_", "normal_", "uniform_", "bernoulli_", "set_", "resize_"):
         return PLAIN
-    if name in MOVES:
-        goes = goes_to_host(site, name)
-        if goes is not None:
-            _move(site, base, name, goes)
-            for target in base.refs:
-                files.moved(state, target, goes)
+    goes = goes_to_host(site, name) if name in MOVES else None
+    if goes is not None:
+        _move(site, base, name, goes)
+        for target in base.refs:
+            files.moved(state, target, goes)
         if goes and sources and (state.mode is Mode.OFF or not with_graphs(sources)):
             return Value(base.refs, bare(frame, sources, site.point, True, True), open=base.open)
+    if state.mode is Mode.OFF and (name in _PLAIN or goes is False) and any(map(_is_recorded, sources)):
+        return base  # nothing to do: it is the same tensor, with its graph
     given = sources_of(state, site.arguments.all())
     if not base.refs and name in SHOWING and len(sources) == 1:  # nothing else can make a tensor of it
         _shown(frame, sources, Evidence.TENSOR, site.point)
@@ -122,6 +125,11 @@ def method(site: CallSite, base: Value, name: str) -> Value:
         data = frozenset(r for r in base.refs if type(begin := root(r)) is Object and str(begin.about) in loaders)
         return Value(base.refs - data, result.graph, open=base.open)  # a module, too, is what it was
     return result
+
+
+def _is_recorded(source: Source) -> bool:
+    """Is it a graph that was recorded in what was seen?"""
+    return type(source) in (Derived, Graph, Result)
 
 
 def _move(site: CallSite, base: Value, name: str, to_host: bool) -> None:
