@@ -157,6 +157,8 @@ def _gradients(c: Choice) -> str:
     inference = "inference" in mode.wrap + mode.decorator
     if inference and (c.loop.threaded or (mode.around == "pass" and source.trains)):
         return "inference tensors are not saved"
+    if mode.around == "put" and "cpu()" in c.cut.text and not c.cut.cuts:
+        return "on an accelerator it is another tensor, without a graph"
     if mode.around == "pass":
         if (source.trains and not source.idle) or fate.differentiates or fate.drive:
             return "the pass is needed"
