@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+import math
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -113,6 +115,14 @@ def texts_of(value: Value) -> frozenset[str]:
     if isinstance(value.constant, str):
         return frozenset((value.constant,))
     return value.constant.texts if isinstance(value.constant, Texts) else frozenset()
+
+
+def joined_texts(parts: Sequence[frozenset[str]]) -> Value:
+    """Return the text that consists of some parts, each one of a few texts; a plain value where it may be any."""
+    if math.prod(map(len, parts)) not in range(1, LIMIT + 1):
+        return PLAIN
+    found = frozenset(map("".join, itertools.product(*parts)))
+    return Value(constant=Texts(found) if len(found) > 1 else next(iter(found)))
 
 
 def limited(refs: frozenset[Ref]) -> tuple[frozenset[Ref], bool]:

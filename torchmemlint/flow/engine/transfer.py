@@ -19,9 +19,11 @@ from torchmemlint.flow.domain.values import (
     constant,
     join,
     join_all,
+    joined_texts,
     of,
     one_tensor,
     symbol,
+    texts_of,
 )
 from torchmemlint.flow.engine import access, calls, conditions, instances
 from torchmemlint.flow.engine.narrowing import narrow
@@ -88,7 +90,7 @@ def _operated(frame: Frame, state: State, op: ops.Operate, values: list[Value], 
         sources |= graph_of(state, value)
     if op.operator == "+" and any(isinstance(value.constant, str) for value in values):
         frame.read(sources, Reading.TEXT)
-        return PLAIN
+        return joined_texts([texts_of(value) for value in values])
     if not sources:
         return Value(open=any(v.open or v.refs for v in values))
     result = computed(frame, state, sources, point, sums=_sums(frame, op.operator, values))
@@ -153,7 +155,11 @@ def _choose(frame: Frame, state: State, op: ops.Choose) -> None:
 
 def _format(frame: Frame, state: State, op: ops.Format) -> None:
     _read_all(frame, state, op.operands)
-    frame.temps[op.dst] = PLAIN
+    first, *texts = op.template.split(ops.GAP)
+    parts = [frozenset((first,))]
+    for operand, text in zip(op.operands, texts, strict=False):
+        parts += [texts_of(frame.temps[operand]), frozenset((text,))]
+    frame.temps[op.dst] = joined_texts(parts) if len(texts) == len(op.operands) else PLAIN
 
 
 def _check(frame: Frame, state: State, op: Check) -> None:

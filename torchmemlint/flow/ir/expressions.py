@@ -9,7 +9,7 @@ from .conditions import collect_tested
 from .control import Await, If, Yield
 from .keys import dict_key, key_of
 from .narrowing import lacking, mark_tested, narrowings
-from .ops import Choose, Compare, Constant, Format, GetAttribute, GetItem, Load, Make, Move, Operate
+from .ops import GAP, Choose, Compare, Constant, Format, GetAttribute, GetItem, Load, Make, Move, Operate
 from .places import NO_TEMP, Entry, Spread, Temp
 
 OPERATORS: dict[type[ast.AST], str] = {
@@ -176,7 +176,15 @@ def text(b: Builder, node: ast.JoinedStr) -> Temp:
     """An f-string."""
     operands: list[Temp] = []
     _formatted(b, node.values, operands)
-    return b.make(Format, span(node), tuple(operands))
+    return b.make(Format, span(node), tuple(operands), "".join(map(_part, node.values)))
+
+
+def _part(value: ast.expr) -> str:
+    """Return a literal part of an f-string, or a GAP; two where a value is formatted in a way of its own."""
+    if isinstance(value, ast.Constant):
+        return str(value.value)
+    plain = getattr(value, "format_spec", None) is None and getattr(value, "conversion", -1) == -1
+    return GAP if plain else GAP + GAP
 
 
 def _formatted(b: Builder, values: list[ast.expr], operands: list[Temp]) -> None:

@@ -173,12 +173,19 @@ class Choose(Op):
     operands: tuple[Temp, ...]
 
 
+GAP = "\0"
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Format(Op):
-    """`dst` becomes a text made from the operands (an f-string): they are read as values."""
+    """`dst` becomes a text made from the operands (an f-string): they are read as values.
+
+    `template` is the text with a GAP for each operand; it has more where one is formatted in a way of its own.
+    """
 
     dst: Temp
     operands: tuple[Temp, ...]
+    template: str = ""
 
 
 @dataclass(slots=True, eq=False, repr=False)
