@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .calls import CALL
+from . import calls, holders, loops, models, projects
 from .carriers import CARRIER
 from .decoys import DECOY
 from .fates import FATE
-from .holders import HOLDER
 from .limits import BOUND, CUT, GUARD, PLACE
-from .loops import LOOP
-from .models import MODEL, NETWORK
+from .models import NETWORK
 from .modes import MODE
 from .sources import SOURCE
 from .ways import CARRIED, CLEAR, COLLECTED, FOLD, WAY, ZERO
@@ -41,6 +39,11 @@ __all__ = [
     "ZERO",
     "dimensions",
 ]
+
+CALL = {**calls.CALL, **projects.CALL}
+HOLDER = {**holders.HOLDER, **projects.HOLDER}
+LOOP = {**loops.LOOP, **projects.LOOP}
+MODEL = {**models.MODEL, **projects.MODEL}
 
 # What most programs have where a dimension is not the strange one.
 PLAIN: dict[str, str] = {

@@ -85,7 +85,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
                 continue  # layer after layer: one pass, or what passes will go through
             doubts |= {Doubt.LAYERS}
         fate = Fate.NEVER
-        if _is_needed_after(evidence, effect) or effect.phi in evidence.for_more:
+        if _is_needed_after(evidence, event, effect) or effect.phi in evidence.for_more:
             fate = Fate.LATER  # whoever else keeps the graphs: they are needed then, or to make those of gradients
         elif effect.phi in evidence.differentiated and effect.how is not How.CACHE:
             inside = effect.loop in evidence.differentiated_in[effect.phi]
@@ -181,11 +181,14 @@ def _is_spent(evidence: Evidence, effect: fx.Keep) -> bool:
     return bool(graphs) and (passes or graphs) <= effect.spent
 
 
-def _is_needed_after(evidence: Evidence, effect: fx.Keep) -> bool:
-    """Are the graphs of all iterations differentiated after the loop? The last one's come round nowhere."""
-    known = evidence.differentiated
-    later = (e in known and effect.loop not in evidence.differentiated_in[e] for e in effect.events)
-    return all(later) and any(type(s) is Phi and s.loop is effect.loop for s in known)
+def _is_needed_after(evidence: Evidence, event: Event, effect: fx.Keep) -> bool:
+    """Are the graphs of all iterations differentiated after the loop? Those of the last one need no loop, nor a phi."""
+    known, found = evidence.differentiated, set[Loop]()
+    for source in effect.events:
+        if source not in known or effect.loop in evidence.differentiated_in[source]:
+            return False
+        found |= evidence.differentiated_in[source]
+    return not found <= event.loops or any(type(s) is Phi for s in known)
 
 
 def _is_evaluating(run: Run, evidence: Evidence, effect: fx.Keep) -> bool:

@@ -314,7 +314,7 @@ class Function:
     temps: int = 0
     generator: bool = False
     coroutine: bool = False
-    handles: bool = False  # has it an `except`?
+    handles: bool = False  # has it an `except` of more than the end of an iterator?
     bound: set[str] = field(default_factory=set)  # names that it binds: parameters, too
     shared: set[str] = field(default_factory=set)  # those that nested functions use: scope CELL
     mentions: set[str] = field(default_factory=set)  # names, attributes, methods and keywords in it, nested ones too

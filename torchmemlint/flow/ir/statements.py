@@ -313,9 +313,10 @@ def attempt(b: Builder, node: ast.Try) -> None:
     op = Try(b.function, span(node), [], [], [], [])
     b.block.append(op)
     b.into(op.body, node.body)
-    b.function.handles = b.function.handles or bool(node.handlers)
     for handler in node.handlers:
         op.handlers.append(_handler(b, handler))
+    if any(handler.types != ("StopIteration",) for handler in op.handlers):
+        b.function.handles = True
     b.into(op.orelse, node.orelse)
     b.into(op.final, node.finalbody)
 
