@@ -62,7 +62,8 @@ def differences(paths: Iterable[Path]) -> tuple[int, list[Difference]]:
     spelt: dict[tuple[Path, str], Rewritten] = {}
     for path, text in texts.items():
         for name in REWRITINGS:
-            if new := rewritten(name, {path.name: text}, sorted({one.place for one in before[path]})):
+            marks = sorted({place for one in before[path] for place in (one.place, *one.shown)})
+            if new := rewritten(name, {path.name: text}, marks):
                 spelt[path, name] = new
     after = _found({key: new.files for key, new in spelt.items()})
     changed = [one for key, new in spelt.items() for one in _between(key, new, before[key[0]], after[key])]
@@ -72,6 +73,8 @@ def differences(paths: Iterable[Path]) -> tuple[int, list[Difference]]:
 def _between(key: tuple[Path, str], new: Rewritten, before: list[Found], after: list[Found]) -> Iterable[Difference]:
     left = set(after)
     for old in before:
+        told = {place for mark in old.shown for place in new.places[mark]}  # passes that have a region of their own now
+        left -= {one for one in after if one.code == old.code and one.place in told}
         same = (one for one in after if (one.code, one.severity) == (old.code, old.severity))
         here = {one for one in same if one.is_at(new.places[old.place])}
         left -= here

@@ -58,7 +58,7 @@ def _follows(one: Pass, other: Pass) -> bool:
         and _trusted(one[0]) is _trusted(other[0]) is not Applicability.HINT
         and above.end.row < below.start.row
         and above.start.column == below.start.column
-        and not any(line.strip() for line in between)
+        and all(not line.strip() or line.lstrip().startswith("#") for line in between)
     )
 
 

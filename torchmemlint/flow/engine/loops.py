@@ -65,6 +65,7 @@ def run_loop(
         frame.continues.append([])
         inside = head.copy()
         marked = [place for place in known if _mark(frame, inside, loop, place)]
+        begun = dict(inside.variables)
         outside, frame.shortened = frame.shortened, False
         frame.surveying = around or (new and not number)
         body(inside)
@@ -105,6 +106,9 @@ def run_loop(
         _keeps(frame, before, back, loop)
     state.become(back if not back.dead else _dead(before))
     for other in breaks:
+        if not back.dead:  # what an iteration leaves as it began is what came round
+            unchanged = (name for name, value in begun.items() if other.variables.get(name) is value)
+            other.variables.update({name: back.variables[name] for name in unchanged if name in back.variables})
         state.join(other)
 
 
