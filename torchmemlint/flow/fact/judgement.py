@@ -81,9 +81,10 @@ def outcome(
     passes = [Passes(engine, run, evidence, deriving) for run, evidence in _watched(engine, done)]
     used = {site for one in passes for site in one.differentiated()}
     used.update(called_elsewhere(passes, handed(run for run, _ in done)))
-    used.update(computing(passes))
     programs = [unit for unit in units if not _is_test(engine, unit)]
     within = [Passes(engine, run, Evidence(engine, run), deriving) for run in _watched(engine, inner(engine, programs))]
+    needing_gradients = {site for run, evidence in done for point in needing(run, evidence) for site in point.chain()}
+    needing_gradients.update(computing(passes))
     handing = list(discarded(engine, done))
     training = differentiating(run for run, _ in done)
     again = [(run, evidence, one) for run, evidence in done for one in retained(engine, run, evidence, training)]
@@ -130,7 +131,7 @@ def outcome(
         frozenset(map(places.of, used)),
         frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),
         frozenset(tuple(map(places.of, p.point.chain())) for run in passes if run.run.cut for p in run.untold()),
-        frozenset(places.of(s) for run, evidence in done for p in needing(run, evidence) for s in p.chain()),
+        frozenset(map(places.of, needing_gradients)),
         frozenset(places.left(done, Readers(units, {name for user in users for name in user.mentioned}))),
         forwards(places, passes),
         backwards(places, seen),

@@ -378,7 +378,7 @@ class Outcome:
     used: frozenset[Place] = frozenset()  # calls that led to passes that are differentiated
     open: frozenset[Place] = frozenset()  # calls that led to passes which nothing shows to be waste
     cut: frozenset[tuple[Place, ...]] = frozenset()  # those of each such pass in a run that was not followed to its end
-    needing: frozenset[Place] = frozenset()  # what differentiates, or hands a network to code that may
+    needing: frozenset[Place] = frozenset()  # what differentiates, may do so, or computes with a graph of its caller
     leaving: frozenset[Left] = frozenset()  # what code leaves beside its results
     forwards: tuple[Forward, ...] = ()
     backwards: tuple[Backward, ...] = ()

@@ -141,8 +141,12 @@ class Passes:
         """Yield the operations that led to a differentiated pass, or to a call that may be one."""
         begun = [(forward.graph, forward.point) for forward in self.run.effects(fx.Forward)]
         for source, point in (*begun, *((call.result, call.point) for call in self.run.unseen())):
-            if self.evidence.is_differentiated(source) and source not in self.teaching.idle:
+            if self.is_needed(source):
                 yield from point.chain()
+
+    def is_needed(self, source: Source) -> bool:
+        """Is it differentiated, and does that reach what is trained?"""
+        return self.evidence.is_differentiated(source) and source not in self.teaching.idle
 
     def is_unmade(self, one: Pass) -> bool:
         """May it matter who makes the entry's object, and calls the method? Nobody was seen who does.

@@ -54,7 +54,7 @@ def computing(done: Iterable[Passes]) -> Iterator[Op]:
         for effect in run.effects(fx.Compute):
             source = effect.source
             given_back = type(source) is Input and source in run.returned
-            if given_back or (evidence.is_pass(source) and evidence.is_differentiated(source)):
+            if given_back or (evidence.is_pass(source) and passes.is_needed(source)):
                 yield from effect.point.chain()
 
 
