@@ -85,39 +85,3 @@ def test_a_meter_of_numbers_costs_nothing(tmp_path: Path, name: str, old: str, n
     assert old in files[name]
 
     assert check(tmp_path, "epoch.py", {**files, name: files[name].replace(old, new)}) == []
-
-
-ANNOTATED = EPOCH.replace("import torch\n", "import torch\nfrom meter import Meter\n").replace(
-    ", meter)", ", meter: Meter)"
-)
-
-
-def test_a_meter_that_an_annotation_names_is_followed(tmp_path: Path) -> None:
-    (finding,) = check(tmp_path, "epoch.py", {"meter.py": METER, "epoch.py": ANNOTATED})
-
-    assert (finding.code, finding.span.start.row) == ("TML101", 13)
-
-
-@pytest.mark.parametrize(
-    "meter",
-    [
-        METER.replace("+= value", "+= float(value)"),
-        "class Meter:\n    def update(self, value, count):\n        raise NotImplementedError\n",
-        METER.replace("class Meter:", "class Meter:\n    keeps: bool = False\n").replace("self.sum +=", "self.sum ="),
-    ],
-)
-def test_an_annotated_meter_that_keeps_nothing(tmp_path: Path, meter: str) -> None:
-    assert check(tmp_path, "epoch.py", {"meter.py": meter, "epoch.py": ANNOTATED}) == []
-
-
-def test_settings_are_not_their_defaults(tmp_path: Path) -> None:
-    """Who makes the settings may choose otherwise."""
-    settings = "from dataclasses import dataclass\n\n\n@dataclass\nclass Settings:\n    keeps: bool = False\n\n"
-    settings += "    def show(self):\n        print(self.keeps)\n"
-    epoch = EPOCH.replace("import torch\n", "import torch\nfrom settings import Settings\n")
-    epoch = epoch.replace(", meter)", ", settings: Settings)").replace("    for x", "    kept = []\n    for x")
-    epoch = epoch.replace("meter.update(loss, len(x))", "kept += [loss] if settings.keeps else []")
-
-    (finding,) = check(tmp_path, "epoch.py", {"settings.py": settings, "epoch.py": epoch + "    return kept\n"})
-
-    assert finding.code == "TML102"

@@ -9,7 +9,7 @@ from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import Input, Object, Point
 from torchmemlint.flow.domain.values import Value, of, symbol
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.ir.ops import Class, Function, Parameter, Passing
+from torchmemlint.flow.ir.ops import Function, Parameter, Passing
 from torchmemlint.flow.models import settings
 
 
@@ -43,15 +43,12 @@ def enter(
 
 
 def _annotated(engine: Engine, state: State, function: Function, parameter: Parameter) -> Value | None:
-    """Return an object for a parameter that is annotated as one of a class of the project, or as a loader.
-
-    Not of a class that only holds what it is given: its fields would be their defaults.
-    """
+    """Return an object for a parameter that is annotated as a network, or as a loader."""
     if not parameter.annotation or parameter.passing in (Passing.STAR, Passing.STARS):
         return None
     cls = engine.index.find_class(function.unit, parameter.annotation)
     if cls is not None:
-        if not (engine.index.is_network(cls) or _does_something(engine, cls)):
+        if not engine.index.is_network(cls):
             return None
         return engine.unseen_instance(state, cls, function)
     if parameter.annotation in engine.index.contracts.names("loaders"):
@@ -59,11 +56,3 @@ def _annotated(engine: Engine, state: State, function: Function, parameter: Para
     if engine.index.is_network_name(parameter.annotation):
         return of(Object.of(Kind.MODULE, function, (), f"{parameter.annotation}:{parameter.name}"))
     return None
-
-
-def _does_something(engine: Engine, cls: Class) -> bool:
-    """Has a class of the project methods of its own, and are its objects made by a method?"""
-    order = engine.index.order(cls)
-    if any(one.fields for one in order) or engine.index.method(cls, "__init__") is None or engine.index.is_box(cls):
-        return False
-    return any(not name.startswith("__") for one in order for name in one.methods)
