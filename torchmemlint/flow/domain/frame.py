@@ -240,7 +240,7 @@ class Machine(Protocol):
         """Count work."""
 
     def part(self, frame: Frame) -> AbstractContextManager[Part]:
-        """Make an object, or run a network, with a third of the work that is left."""
+        """Make an object, or run a network, with two thirds of the work that is left."""
 
     def is_exhausted(self) -> bool:
         """Has the entry, or the function that is being summarised, used up its share of work?"""

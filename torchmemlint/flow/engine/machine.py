@@ -102,7 +102,7 @@ class Engine:
 
     @contextmanager
     def part(self, frame: Frame, alone: bool = False) -> Iterator[Part]:
-        """Make an object, or run a network, with a third of the work that is left: the rest is for what follows.
+        """Make an object, or run a network, with two thirds of the work that is left: the rest is for what follows.
 
         `alone`: nothing follows. One that would take more does not end the run: what was not put into the object may be
         anything, and a pass is one pass whatever it is made of. The run is cut only if some of what it trains was seen.
@@ -112,7 +112,7 @@ class Engine:
             yield part
             return
         most, was_cut, start = self._most, frame.cut, len(frame.effects)
-        self._most -= 0 if alone else max(0, most - self._spent) * 2 // 3
+        self._most -= 0 if alone else max(0, most - self._spent) // 3
         self._within_part = True
         try:
             yield part

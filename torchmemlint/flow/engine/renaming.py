@@ -150,13 +150,15 @@ class Renaming:
                 installed[place] = heap.get(mine, key) or new
 
     def _refreshed(self, value: Value, depth: int = 3) -> None:
-        """Refresh the objects that a value of the callee holds."""
-        for r in value.each():
-            if r in self.edges:
-                self._refresh(r)
-                if depth:
-                    for _, held in self.edges[r]:
-                        self._refreshed(held, depth - 1)
+        """Refresh the objects that a value of the callee holds, the outer ones first, each once."""
+        seen: dict[Ref, None] = {}
+        level = [r for r in value.each() if r in self.edges]
+        for _ in range(depth + 1):
+            new = [r for r in dict.fromkeys(level) if r not in seen]
+            for holder in new:
+                seen[holder] = None
+                self._refresh(holder)
+            level = [r for holder in new for _, held in self.edges[holder] for r in held.each() if r in self.edges]
 
     def at(self, effect: Effect) -> Point:
         """Return where an effect happens, seen from the caller."""
