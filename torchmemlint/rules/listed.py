@@ -26,6 +26,7 @@ _READ: dict[str, Any] = {"severity": Severity, "fix": Applicability, "tag": Tag,
 class Listed(Rule):
     """A rule that is imported when it is asked for more than its page."""
 
+    head: ClassVar[dict[str, Any]]  # what its page says of it
     kind: ClassVar[str] = ""  # the class in the module of the page's name, if there is one
 
     @cached_property
@@ -36,7 +37,7 @@ class Listed(Rule):
             return self
         module = importlib.import_module(f"{__package__}.{self.page.parent.name}.{self.page.stem}")
         found: type[Rule] = getattr(module, self.kind)
-        for name, value in metadata(self.page).items():
+        for name, value in self.head.items():
             setattr(found, name, value)
         return found()
 
@@ -71,5 +72,5 @@ def body(page: Path) -> str:
 
 def _listed(page: Path) -> Rule:
     members = metadata(page)
-    rule: Rule = type(members["kind"] or members["code"], (Listed,), members)()
+    rule: Rule = type(members["kind"] or members["code"], (Listed,), {**members, "head": members})()
     return rule

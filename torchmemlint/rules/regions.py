@@ -20,8 +20,10 @@ def merged(passes: Iterable[Pass]) -> Iterator[Finding]:
     apart: list[Pass] = []
     for one in passes:
         case = one[1].case
-        is_whole = case.function is not None and (case.reason is Reason.ROLE or not case.beside)
-        (functions.setdefault(case.function, []) if is_whole and case.function is not None else apart).append(one)
+        if case.function is not None and (case.reason is Reason.ROLE or not case.beside):
+            functions.setdefault(case.function, []).append(one)
+        else:
+            apart.append(one)
     for region in functions.values():
         runs = list(_runs(region))
         is_narrow = len(runs) == 1 and all(finding.code == "TML203" for finding, _ in region)

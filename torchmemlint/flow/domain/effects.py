@@ -9,6 +9,7 @@ caller is called there.
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -379,3 +380,14 @@ class Fork(Effect):
     then: list[Effect]
     orelse: list[Effect]
     is_still: bool = False  # as above
+
+
+def each(effects: Iterable[Effect]) -> Iterator[Effect]:
+    """Yield effects with those in loops and branches, in order."""
+    for effect in effects:
+        yield effect
+        if isinstance(effect, Repeat):
+            yield from each(effect.effects)
+        elif isinstance(effect, Fork):
+            yield from each(effect.then)
+            yield from each(effect.orelse)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from torchmemlint.flow.domain.effects import Differentiate, Effect, Fork, Forward, Repeat, Step
+from torchmemlint.flow.domain.effects import Differentiate, Effect, Forward, Step, each
 from torchmemlint.flow.domain.frame import Summary
 from torchmemlint.flow.domain.heap import Mode, ModeOf
 from torchmemlint.flow.ir.ops import Function
@@ -41,13 +41,4 @@ def note(called: dict[T, Mode], calls: Iterable[tuple[T, Mode | ModeOf]]) -> Non
 
 def trains(effects: Iterable[Effect]) -> bool:
     """Do some effects run a network, or train it?"""
-    todo = list(effects)
-    while todo:
-        effect = todo.pop()
-        if type(effect) in _TRAINING:
-            return True
-        if isinstance(effect, Fork):
-            todo += effect.then + effect.orelse
-        elif isinstance(effect, Repeat):
-            todo += effect.effects
-    return False
+    return any(type(effect) in _TRAINING for effect in each(effects))

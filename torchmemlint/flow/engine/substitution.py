@@ -20,9 +20,8 @@ from torchmemlint.flow.engine.noting import Noting
 from torchmemlint.flow.ir.blocks import missed
 from torchmemlint.flow.ir.control import For, If
 
-_NOTED = frozenset(
-    {fx.Bend, fx.Compute, fx.Hold, fx.Infer, fx.Move, fx.Put, fx.Ran, fx.Serve, fx.Use}
-)  # only taken down: no work
+# Only taken down: no work.
+_NOTED = frozenset({fx.Bend, fx.Compute, fx.Hold, fx.Infer, fx.Move, fx.Put, fx.Ran, fx.Serve, fx.Use})
 _QUIET = _NOTED | {fx.Note, fx.Read, fx.Step, fx.Differentiate}  # they change nothing that an object holds
 
 

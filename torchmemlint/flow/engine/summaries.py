@@ -109,20 +109,13 @@ def _escapes(effects: list[Effect], end: State) -> bool:
 
     What those do then happens where the effects are performed: between the function's own operations, not after them.
     """
-    for effect in effects:
-        if isinstance(effect, fx.Repeat):
-            found = _escapes(effect.effects, end)
-        elif isinstance(effect, fx.Fork):
-            found = _escapes(effect.then, end) or _escapes(effect.orelse, end)
-        elif isinstance(effect, fx.Register):
-            found = any(_sees(end, r) for r in effect.hook.refs)
+    given: list[Value] = []
+    for effect in fx.each(effects):
+        if isinstance(effect, fx.Register):
+            given.append(effect.hook)
         elif isinstance(effect, fx.Invoke | fx.InvokeMethod):
-            found = any(_sees(end, r) for value in effect.arguments.all() for r in value.refs)
-        else:
-            continue
-        if found:
-            return True
-    return False
+            given += effect.arguments.all()
+    return any(_sees(end, r) for value in given for r in value.refs)
 
 
 def _sees(end: State, reference: Ref) -> bool:

@@ -287,12 +287,8 @@ class Passes:
         Not where a hook takes it, or what differentiates may read it off a network that was not seen; nor where it is
         tried whether the pass fails, for want of memory.
         """
-        evidence, run, head, unseen = (
-            self.evidence,
-            self.run,
-            roles.head(self.engine, point),
-            any(map(_is_unseen, module)),
-        )
+        evidence, run, head = self.evidence, self.run, roles.head(self.engine, point)
+        unseen = any(map(_is_unseen, module))
         if not head or roles.is_of_forward(self.engine, head[0].owner):
             return False
         if definitions(head[0].owner).following(head[0]) and (

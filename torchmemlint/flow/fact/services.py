@@ -21,7 +21,6 @@ from torchmemlint.flow.ir.ops import Function, GetAttribute, Load, Op
 from torchmemlint.knowledge import services as known
 
 PASSES = (fx.Differentiate, fx.Forward, fx.Infer, fx.Invoke, fx.InvokeMethod)
-_STEP = "step"
 _TRAINING = frozenset("train fit backward step zero_grad training_step".split())
 
 
@@ -132,8 +131,7 @@ def _backward_of_step(run: Run, event: Event) -> Point | None:
         return None
     if any(isinstance(e, fx.Fork) and _owner(e) is function and not is_met(e, event.branches[e]) for e in event.around):
         return None
-    steps = [one for one in run.of(fx.Step) if isinstance(one.effect, fx.Step) and one.effect.name == _STEP]
-    if not any(_is_plain_in(function, one) for one in steps):
+    if not any(step.name == "step" and _is_plain_in(function, one) for one, step in run.met(fx.Step)):
         return None
     passes = (one for one in run.of(fx.Differentiate) if _is_plain_in(function, one))
     return next((one.effect.point for one in passes), None)
@@ -227,8 +225,4 @@ def _is_another(run: Run, loop: fx.Repeat, module: Ref) -> bool:
     if type(module) is Behind and any(r is begin or r is module.base for r in loop.over.refs):
         return True
     site = getattr(begin, "site", None)
-    return isinstance(site, Op) and isinstance(loop.loop.site, Op) and _contains(loop.loop.site, site)
-
-
-def _contains(loop: Op, op: Op) -> bool:
-    return loop.owner is op.owner and loop.span[:2] <= op.span[:2] and op.span[2:] <= loop.span[2:]
+    return isinstance(site, Op) and isinstance(loop.loop.site, Op) and loop.loop.site.contains(site)

@@ -27,6 +27,10 @@ class Op:
     owner: Function
     span: Span
 
+    def contains(self, other: Op) -> bool:
+        """Does another operation of the same function stand in it?"""
+        return self.owner is other.owner and self.span[:2] <= other.span[:2] and other.span[2:] <= self.span[2:]
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}:{self.span[0]}"
 

@@ -137,11 +137,7 @@ def _next(site: CallSite) -> Value:
 def _is_made_before(iterator: Value, loop: While) -> bool:
     """Is an iterator none that a round of a loop makes?"""
     sites = [r.site for r in iterator.refs if type(r) is Object]
-    return bool(iterator.refs) and not any(isinstance(site, Op) and _is_within(site, loop) for site in sites)
-
-
-def _is_within(op: Op, loop: While) -> bool:
-    return op.owner is loop.owner and loop.span[:2] <= op.span[:2] < loop.span[2:]
+    return bool(iterator.refs) and not any(isinstance(site, Op) and loop.contains(site) for site in sites)
 
 
 def _chosen(site: CallSite) -> Value:
