@@ -15,7 +15,7 @@ from torchmemlint.flow.ir.ops import Class, Unit
 from torchmemlint.flow.names.elsewhere import Elsewhere
 from torchmemlint.flow.names.finder import Finder
 from torchmemlint.flow.names.folders import CHANGED
-from torchmemlint.flow.names.importing import Imports
+from torchmemlint.flow.names.importing import BY_NAME, Imports
 from torchmemlint.flow.names.needs import Ledger, Needs
 from torchmemlint.flow.names.sources import Found, Sources
 from torchmemlint.flow.names.suites import is_test
@@ -78,9 +78,12 @@ class Files:
             hidden = place is not None and is_library(place[0]) and not is_library(path)
             return (None if hidden else place), sought
 
-        sources = Sources(self.finder.root, locate, self.readable, is_library, self.trees.standard)
+        def matching(pattern: str, path: Path) -> list[Path]:
+            return elsewhere.matching(pattern, path)
+
+        sources = Sources(self.finder.root, locate, matching, self.readable, is_library, self.trees.standard)
         elsewhere = self._imports[known] = Elsewhere(self.finder, files, self.readable, sources.unit, known.packages)
-        imports = Imports(texts(), elsewhere.place, matters)
+        imports = Imports(texts(), elsewhere.place, elsewhere.matching, matters)
         return Cases(sources, imports, known)
 
     def readable(self, path: Path) -> str | None:
@@ -176,6 +179,7 @@ class Project:
                 self._ledger.searched(path, name)
         self._ledger.run(path, self.files.deciding(self.contracts, path), ())
         self._ledger.searched(path, CHANGED)
+        self._ledger.searched(path, BY_NAME)
         self._ledger.belongs(path, cases.library(path))
         for user in (path, *cases.users(path)):
             self._ledger.searched(path, user.stem if user.stem != "__init__" else user.parent.name)

@@ -34,7 +34,7 @@ import torch
 
 
 def load(name):
-    return getattr(importlib.import_module("nets"), name)()
+    return getattr(importlib.import_module(name.lower()), name)()
 
 
 def main(name, mels):

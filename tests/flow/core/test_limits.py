@@ -213,7 +213,7 @@ def test_what_a_run_called_that_was_too_long_comes_last(monkeypatch: pytest.Monk
     run = "def main(data):\n    step0(data)\n    step1(data)\n    step2(data)\n\nmain([])\n\n"
     path, root = Path("/main.py"), Path("/")
     texts = {path: f"{HEAD}{calls}{steps}{run}{judge}"}
-    index = Index(Sources(root, InMemory(root, texts).place, texts.get))
+    index = Index(Sources(root, InMemory(root, texts).place, lambda pattern, path: [], texts.get))
     unit = index.sources.unit(path)
     assert unit is not None
     index.add(unit)

@@ -203,25 +203,26 @@ class State:
             if mine is edges:
                 continue
             if edges is None:
-                if holder.symbolic and mine is not None:
+                if holder.symbolic and mine is not None and Special.BODY not in mine:
                     for key, value in list(mine.items()):
                         heap.put(holder, key, join(value, unwritten(holder, key)))
                 continue
             if mine is None:
-                if holder.symbolic:
+                if holder.symbolic and Special.BODY not in edges:
                     for key, value in edges.items():
                         heap.put(holder, key, join(unwritten(holder, key), value))
                 else:
                     other._owned.discard(holder)
                     heap.share(holder, edges)
                 continue
+            symbolic = holder.symbolic and Special.BODY not in mine
             for key, value in edges.items():
                 old = mine.get(key)
                 if old is None:
-                    heap.put(holder, key, join(unwritten(holder, key), value) if holder.symbolic else value)
+                    heap.put(holder, key, join(unwritten(holder, key), value) if symbolic else value)
                 elif old is not value and (joined := join(old, value)) is not old:
                     heap.put(holder, key, joined)
-            if holder.symbolic:
+            if symbolic:
                 for key in mine.keys() - edges.keys():
                     heap.put(holder, key, join(mine[key], unwritten(holder, key)))
 

@@ -31,6 +31,7 @@ class Special(enum.Enum):
     OUTPUTS = "outputs"  # of an object: what its steps returned, where the framework that calls them keeps it
     SENT = "sent"  # of a generator: what is sent into it
     OTHER = "other"  # of what may be a module: the same thing where a test has shown that it is none
+    BODY = "body"  # of the variables of a module: its body began here, and what it did not bind cannot be read
     OUTER = "outer"  # of a frame: the frame of the enclosing function
 
     __hash__ = object.__hash__  # by identity: they are keys of every dict of the heap

@@ -38,6 +38,20 @@ class Texts(Missing):
         return hash(self.texts)
 
 
+class Pattern(Missing):
+    """The type of what stands for a text of which a part is known: `*` where it is not."""
+
+    def __init__(self, pattern: str) -> None:
+        super().__init__(pattern)
+        self.pattern = pattern
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pattern) and self.pattern == other.pattern
+
+    def __hash__(self) -> int:
+        return hash(self.pattern)
+
+
 NO_CONSTANT = Missing("no constant")
 SOME = Missing("not None")  # a constant only in that it is not None
 SOLE = Missing("sole")  # of a value that is nothing but what its references stand for, or one tensor, on all paths
@@ -117,12 +131,20 @@ def texts_of(value: Value) -> frozenset[str]:
     return value.constant.texts if isinstance(value.constant, Texts) else frozenset()
 
 
-def joined_texts(parts: Sequence[frozenset[str]]) -> Value:
-    """Return the text that consists of some parts, each one of a few texts; a plain value where it may be any."""
-    if math.prod(map(len, parts)) not in range(1, LIMIT + 1):
-        return PLAIN
-    found = frozenset(map("".join, itertools.product(*parts)))
-    return Value(constant=Texts(found) if len(found) > 1 else next(iter(found)))
+def joined_texts(parts: Sequence[Value]) -> Value:
+    """Return the text that consists of some parts: one of a few, or one of which only some parts are known."""
+    texts = [texts_of(part) for part in parts]
+    if math.prod(map(len, texts)) in range(1, LIMIT + 1):
+        found = frozenset(map("".join, itertools.product(*texts)))
+        return Value(constant=Texts(found) if len(found) > 1 else next(iter(found)))
+    pattern = "".join(map(_pattern, parts))
+    return Value(constant=Pattern(pattern)) if pattern.strip("*") else PLAIN
+
+
+def _pattern(part: Value) -> str:
+    if isinstance(part.constant, Pattern):
+        return part.constant.pattern
+    return part.constant if isinstance(part.constant, str) and "*" not in part.constant else "*"
 
 
 def limited(refs: frozenset[Ref]) -> tuple[frozenset[Ref], bool]:

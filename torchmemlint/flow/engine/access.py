@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Arguments, Load, Renew
-from torchmemlint.flow.domain.frame import Frame
+from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, elements, load, reached
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.memory import differentiate, forget, renew_keys, write
@@ -52,7 +52,7 @@ from torchmemlint.flow.engine import instances, lazy
 from torchmemlint.flow.engine.lazy import is_short
 from torchmemlint.flow.engine.loops import run_loop
 from torchmemlint.flow.ir.places import SOME_PART, SliceKey
-from torchmemlint.flow.models import containers, contracted, gradients, modules, tensors
+from torchmemlint.flow.models import containers, contracted, gradients, modules, namespaces, tensors
 from torchmemlint.flow.models.parameters import parameter
 
 _CARRIERS = (Graph, Bare, Part, Result, Derived, Phi, Slot)
@@ -107,6 +107,8 @@ def _special(state: State, base: Value, name: Special) -> Value:
 
 
 def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: str, point: Point) -> Value:
+    if type(holder) is Globals and name == "__dict__":
+        return namespaces.namespace(CallSite(frame, state, point, Arguments()), holder)
     if type(holder) is Globals and state.heap.get(holder, name) is None:
         known = frame.machine.index.attribute(holder.module, name)
         if known is not None and known.refs != Behind.of(holder, name).alone:

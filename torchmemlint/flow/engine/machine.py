@@ -294,6 +294,8 @@ class Engine:
             for other in self._imports(function.unit):
                 if other in self._modules:
                     state.heap.take(self._modules[other][1].heap)
+            if not function.unit.stars:  # those give names that are not seen
+                state.heap.put(Globals.of(function.unit.name), Special.BODY, PLAIN)
         else:
             outer = Input.of(function, Special.OUTER)
             own = Object.of(Kind.FRAME, function, ())

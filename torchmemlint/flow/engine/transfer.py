@@ -15,6 +15,7 @@ from torchmemlint.flow.domain.values import (
     PLAIN,
     TRUE,
     UNKNOWN,
+    Pattern,
     Value,
     constant,
     join,
@@ -23,7 +24,6 @@ from torchmemlint.flow.domain.values import (
     of,
     one_tensor,
     symbol,
-    texts_of,
 )
 from torchmemlint.flow.engine import access, calls, conditions, instances
 from torchmemlint.flow.engine.narrowing import narrow
@@ -88,9 +88,9 @@ def _operated(frame: Frame, state: State, op: ops.Operate, values: list[Value], 
     sources = frozenset[Ref]()
     for value in values:
         sources |= graph_of(state, value)
-    if op.operator == "+" and any(isinstance(value.constant, str) for value in values):
+    if op.operator == "+" and any(isinstance(value.constant, str | Pattern) for value in values):
         frame.read(sources, Reading.TEXT)
-        return joined_texts([texts_of(value) for value in values])
+        return joined_texts(values)
     if not sources:
         return Value(open=any(v.open or v.refs for v in values))
     result = computed(frame, state, sources, point, sums=_sums(frame, op.operator, values))
@@ -156,9 +156,9 @@ def _choose(frame: Frame, state: State, op: ops.Choose) -> None:
 def _format(frame: Frame, state: State, op: ops.Format) -> None:
     _read_all(frame, state, op.operands)
     first, *texts = op.template.split(ops.GAP)
-    parts = [frozenset((first,))]
+    parts = [constant(first)]
     for operand, text in zip(op.operands, texts, strict=False):
-        parts += [texts_of(frame.temps[operand]), frozenset((text,))]
+        parts += [frame.temps[operand], constant(text)]
     frame.temps[op.dst] = joined_texts(parts) if len(texts) == len(op.operands) else PLAIN
 
 

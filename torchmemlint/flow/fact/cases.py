@@ -386,7 +386,10 @@ def in_memory(texts: Mapping[Path, str], root: Path, known: Contracts | None = N
     def locate(dotted: str, path: Path) -> Found:
         return elsewhere.place(dotted, path)
 
-    sources = Sources(root, locate, texts.get, lambda path: imports.is_library(path))
+    def matching(pattern: str, path: Path) -> list[Path]:
+        return elsewhere.matching(pattern, path)
+
+    sources = Sources(root, locate, matching, texts.get, lambda path: imports.is_library(path))
     elsewhere = Elsewhere(InMemory(root, texts), texts.keys, texts.get, sources.unit, known.packages)
-    imports = Imports(texts.items(), locate, lambda *_: True)
+    imports = Imports(texts.items(), locate, matching, lambda *_: True)
     return Cases(sources, imports, known)

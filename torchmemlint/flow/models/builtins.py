@@ -10,12 +10,12 @@ from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, reachable, rene
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.memory import computed, sources_of, write_variable
-from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, NUMBERS, External, Loop, Object, Ref
+from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, NUMBERS, External, Globals, Loop, Object, Ref
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, constant, join, join_all, of, texts_of
 from torchmemlint.flow.ir.control import While
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.flow.ir.places import SOME_PART
-from torchmemlint.flow.models import containers, threads
+from torchmemlint.flow.models import containers, namespaces, threads
 
 Model = Callable[[CallSite], Value]
 
@@ -242,6 +242,8 @@ def _getattr(site: CallSite) -> Value:
     for holder in base.each():
         for _, value in visible(site.state.heap.edges(holder)):
             result = join(result, value)
+        if type(holder) is Globals:
+            result = join(result, namespaces.member(site, holder, name))
         if type(holder) is Object and holder.kind is Kind.MODULE:
             result = join(result, site.item(of(holder), ELEMENT))
         if type(holder) is External:
@@ -383,6 +385,7 @@ FUNCTIONS: dict[str, Model] = {
     "dataclasses.field": _field,
     "attr.ib": _field,
     "getattr": _getattr,
+    **dict.fromkeys(("importlib.import_module", "__import__"), namespaces.module),
     "setattr": _setattr,
     "locals": _locals,
     **dict.fromkeys(("vars", "weakref.proxy"), lambda site: site.value(0)),  # a proxy stands for its object

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -62,6 +63,19 @@ class Elsewhere:
         homes = self._homes.get(first, set())
         return within(self._finder, map(str, homes), dotted) if len(homes) == 1 else None, sought
 
+    def matching(self, pattern: str, path: Path) -> list[Path]:
+        """The modules that a file may mean by a dotted name with `*` where it is not known: of one package."""
+        package, _, last = pattern.rpartition(".")
+        folder = package.rpartition(".")[2] or path.parent.name
+        if "*" in package or pattern == last:
+            return []
+        found = []
+        for module in sorted(self._modules.get(folder, ())):
+            name = _stem(module)
+            if fnmatchcase(name, last) and self.place(f"{package}.{name}", path)[0] == (module, ""):
+                found.append(module)
+        return found
+
     def has_moved(self, path: Path) -> bool:
         """Do imports of other files lead elsewhere since a file has a new text?"""
         before = self._programs
@@ -99,6 +113,15 @@ class Elsewhere:
         return set().union(*self._homes.values())
 
     @cached_property
+    def _modules(self) -> dict[str, set[Path]]:
+        """The modules and packages by the name of the folder that they lie in."""
+        found: dict[str, set[Path]] = {}
+        for path in self._files():
+            home = path.parent.parent if path.stem == "__init__" else path.parent
+            found.setdefault(home.name, set()).add(path)
+        return found
+
+    @cached_property
     def _homes(self) -> dict[str, set[Path]]:
         """The folders in which something of a name lies."""
         found: dict[str, set[Path]] = {}
@@ -107,6 +130,10 @@ class Elsewhere:
             if path.parent != self._finder.root:
                 found.setdefault(path.parent.name, set()).add(path.parent.parent)
         return found
+
+
+def _stem(module: Path) -> str:
+    return module.parent.name if module.stem == "__init__" else module.stem
 
 
 class _Told(Generic[T]):

@@ -8,10 +8,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 from torchmemlint.closure import closure
-from torchmemlint.flow.names.sources import Locate
+from torchmemlint.flow.names.sources import Locate, Matching
 
 _IMPORT = re.compile(r"import\b(?<!\wimport)[ \t]+(\([^)]*\)|[^\n#;]*)")  # begins with letters: these are found fast
 _BEFORE = re.compile(r"(?:.*[;:])?[ \t]*(?:from[ \t]+(\.*[ \t]*[\w.]*)[ \t]+)?")  # what else stands on its line
+BY_NAME = "import_module("  # what a file says that imports modules whose names it makes
+_NAMED = re.compile(r"""import_module\(\s*f?["']([\w.]*\w)["']""")
+_BEGUN = re.compile(r"""["']((?:\.|\w+(?:\.\w+)*\.))(?:["']|\{)""")  # "models." + name
 _MOST_BEFORE = 200  # characters
 _LARGE = 1_000_000  # characters
 _NAME = re.compile(r"(\w+(?:\.\w+)*)(?:\s+as\s+\w+)?")
@@ -36,20 +39,27 @@ def imported(text: str) -> Iterator[str]:
             yield base
         for name in _NAME.findall(names):
             yield base + name if base.endswith(".") else f"{base}.{name}"
+    if BY_NAME in text:
+        yield from _NAMED.findall(text)
+        yield from (f"{package}*" for package in _BEGUN.findall(text))
 
 
 class Imports:
     """The files of a project, each with those that it imports and those that import it."""
 
     def __init__(
-        self, files: Iterable[tuple[Path, str]], locate: Locate, matters: Callable[[str, list[str]], bool]
+        self,
+        files: Iterable[tuple[Path, str]],
+        locate: Locate,
+        matching: Matching,
+        matters: Callable[[str, list[str]], bool],
     ) -> None:
         """`matters` says of a text, and of what it imports from outside, whether its importers are worth running."""
         self._same: dict[Path, Path] = {}  # one object for each path: two are compared slowly
         self._of: dict[Path, set[Path]] = {}
         self._by: dict[Path, set[Path]] = {}
         self._aside: dict[Path, set[Path]] = {}  # what files import that are none of those, but checked
-        self._locate = locate
+        self._locate, self._matching = locate, matching
         self._matters = matters
         self._sizes: dict[Path, int] = {}
         self._mattering: set[Path] = set()
@@ -94,6 +104,9 @@ class Imports:
         found = set[Path]()
         outside: list[str] = []
         for dotted in imported(text):
+            if "*" in dotted:
+                found.update(self._same.setdefault(one, one) for one in self._matching(dotted, path) if one != path)
+                continue
             place, _ = self._locate(dotted, path)
             if place is None:
                 outside.append(dotted)

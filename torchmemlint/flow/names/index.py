@@ -95,6 +95,15 @@ class Index:
                 self.add(found)
         return found
 
+    def matching(self, pattern: str, unit: Unit) -> list[Unit]:
+        """Return the modules that a file may mean by a dotted name with `*` where it is not known."""
+        found = (self.module(name) for name in self.sources.matching(pattern, unit))
+        return [other for other in found if other is not None]
+
+    def is_package(self, unit: Unit) -> bool:
+        """Does it stand for a folder: is it an `__init__.py`?"""
+        return self.sources.path(unit).stem == "__init__"
+
     def absolute(self, unit: Unit, qualified: str, relative: int = 0) -> str:
         """Return what an import stands for, seen from the project's root; its own name where that lies outside."""
         dotted = "." * relative + qualified

@@ -34,6 +34,8 @@ class Programs:
         self._losing: dict[str, set[Path]] = {}  # by parts of such names
         for path, of_path in names.items():
             for dotted in of_path:
+                if "*" in dotted:
+                    continue
                 if (place := finder.place(dotted, path)[0]) is not None:
                     self._connect(path, place[0])
                 elif not dotted.startswith("."):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Found = tuple["tuple[Path, str] | None", frozenset[str]]  # a file with what is left of the name; what was looked for
 Locate = Callable[[str, Path], Found]  # where a dotted name leads that a file imports
+Matching = Callable[[str, Path], list[Path]]  # the modules that a file may mean by a name of which a part is known
 
 
 class Sources:
@@ -24,6 +25,7 @@ class Sources:
         self,
         root: Path,
         locate: Locate,
+        matching: Matching,
         read: Callable[[Path], str | None],
         is_library: Callable[[Path], bool] = lambda path: False,
         parse: Callable[[str, Path], ast.Module] | None = None,
@@ -34,7 +36,7 @@ class Sources:
         """
         self._root = root
         self._is_library = is_library
-        self._locate = locate
+        self._locate, self._matching = locate, matching
         self._read = read
         self._parse = parse
         self._units: dict[Path, tuple[str, Unit | None]] = {}
@@ -110,6 +112,13 @@ class Sources:
         name = self.name(place[0])
         self._paths.setdefault(name, place[0])
         return f"{name}.{place[1]}" if place[1] else name
+
+    def matching(self, pattern: str, unit: Unit) -> list[str]:
+        """The modules that a file may mean by a name of which only parts are known, seen from the root."""
+        found = self._matching(pattern, self.path(unit))
+        for path in found:
+            self._paths.setdefault(self.name(path), path)
+        return list(map(self.name, found))
 
     def _place(self, dotted: str, path: Path) -> tuple[Path, str] | None:
         place, sought = self._locate(dotted, path)
