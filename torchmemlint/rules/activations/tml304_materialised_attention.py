@@ -17,8 +17,9 @@ from torchmemlint.rules.findings import report_operation
 _FUSED_SINCE = (2, 0)  # F.scaled_dot_product_attention; a function in C++, which the data of releases lacks
 _SCALE_SINCE = (2, 1)  # its argument `scale`
 # A file that names one of them has chosen already, or looks at the weights from outside.
+_FUSED = "scaled_dot_product_attention"
 _CHOSEN = (
-    "scaled_dot_product_attention memory_efficient_attention flash_attn flex_attention xformers sdpa "
+    "memory_efficient_attention flash_attn flex_attention xformers sdpa "
     "register_forward_hook register_full_backward_hook register_forward_pre_hook register_hook"
 ).split()
 
@@ -32,7 +33,10 @@ class MaterialisedAttention(Rule):
         if tests_live_here(facts.program.within) or any(word in facts.source.text for word in _CHOSEN):
             return
         available = target >= _FUSED_SINCE
+        fused = facts.source.text.count(_FUSED)
         for found in (one for formula in facts.formulas(_WORDS, _LAYERS) for one in chain.find(formula)):
+            if fused and fused != found.beside({_FUSED}):
+                continue
             scaled = target >= _SCALE_SINCE
             edits = rewriting.edits(found, facts.source, with_scale=scaled) if available else ()
             yield report_operation(

@@ -136,6 +136,8 @@ def _of_method(formula: Formula, operation: Operation, inner: Axes | None) -> Ax
             places = [place for place in order(formula, operation) if place is not None]
             fits = len(places) == len(inner) and all(-len(inner) <= place < len(inner) for place in places)
             return tuple(inner[place] for place in places) if fits else None
+        case "repeat" | "expand" if inner is not None:
+            return tuple(Axis.UNKNOWN if axis is Axis.ONE else axis for axis in inner)
         case "unsqueeze":
             place = formula.integer(operation.argument("dim", 1))
             if inner is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -17,7 +17,7 @@ from torchmemlint.flow.ir.places import NO_TEMP, Temp
 from torchmemlint.rules.activations.attention import einsums
 from torchmemlint.rules.activations.attention.axes import Axis, axes, exchanged, order
 from torchmemlint.rules.activations.attention.einsums import Subscripts
-from torchmemlint.rules.activations.attention.numbers import is_number
+from torchmemlint.rules.activations.attention.numbers import is_gate, is_number
 
 PRODUCTS = frozenset({"matmul", "bmm", "baddbmm", "einsum"})
 _LONGEST = 50  # steps
@@ -30,7 +30,7 @@ class Kind(enum.Enum):
     """What a step does."""
 
     PRODUCT = "product"  # queries times keys: the scores
-    SCALE = "scale"  # times or divided by a number
+    SCALE = "scale"  # times or divided by a number; of weights, also times a gate for all of them
     ADD = "add"  # an additive mask or bias
     FILL = "fill"  # masked_fill and its kin
     SOFTMAX = "softmax"  # from here on they are weights
@@ -100,6 +100,11 @@ class Attention:
     def product(self) -> Product:
         """Queries times keys."""
         return self.weights[0].product
+
+    def beside(self, names: Set[str]) -> int:
+        """How many calls of these functions run together with it, for other queries or keys?"""
+        calls = self.formula.operations(frozenset(names))
+        return sum(not _excluded(self.layout, call.op, self.product.op) for call in calls)
 
     def past(self) -> list[Stage]:
         """All stages, each once."""
@@ -191,11 +196,12 @@ class Chain:
         if weights and (dropout := _dropout_layer(formula, op, operation)) is not None:
             yield dropout
         match operation:
-            case Operation(name="mul" | "div" as name, operands=(left, right), keywords=()) if not weights:
+            case Operation(name="mul" | "div" as name, operands=(left, right), keywords=()):
                 for main, other in ((left, right), (right, left))[: 1 if name == "div" else 2]:
-                    kind = is_number(formula, other)
-                    if kind is not None:
-                        yield Step(Kind.SCALE, op, main, other, negated=name == "div", plain=kind)
+                    number = is_number(formula, other)
+                    if number is not None or (weights and is_gate(formula, other)):
+                        plain = number is True and not weights
+                        yield Step(Kind.SCALE, op, main, other, negated=name == "div", plain=plain)
             case Operation(name="add" | "sub" as name, operands=(left, right), keywords=()) if not weights:
                 for main, other in ((left, right), (right, left))[: 1 if name == "sub" else 2]:
                     yield Step(Kind.ADD, op, main, other, negated=name == "sub")

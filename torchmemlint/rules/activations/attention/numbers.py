@@ -12,6 +12,7 @@ from torchmemlint.flow.ir.places import Scope, Temp
 _DEPTH = 6
 _NUMBERS = frozenset({"float", "int", "len", "min", "max", "round", "abs", "pow", "sum"})
 _MAKING = frozenset({"tensor", "FloatTensor", "Tensor", "as_tensor"})
+_FILLED = frozenset({"zeros", "ones", "rand", "randn", "empty"})
 _SIZES = frozenset({"size", "dim", "numel", "item"})
 
 
@@ -22,6 +23,26 @@ def is_number(formula: Formula, temp: Temp, depth: int = 0) -> bool | None:
     if len(kinds) == 1:
         return kinds.pop()
     return True if kinds == {True, None} and not any(_is_of_torch(formula, op) for op in made) else None
+
+
+def is_gate(formula: Formula, temp: Temp) -> bool:
+    """Is a factor a parameter of the receiver whose last axis has one entry: the same for all weights of a query?"""
+    found = formula.stored(temp)
+    return bool(found) and all(_has_one_entry(one, src) for one, src in found)
+
+
+def _has_one_entry(formula: Formula, src: Temp) -> bool:
+    parameter = formula.of(src)
+    if parameter is None or parameter.qualified != "torch.nn.Parameter":
+        return False
+    made = formula.of(parameter.argument("data", 0))
+    if made is None or made.qualified.rpartition(".")[2] not in _FILLED or not made.operands:
+        return False
+    sizes = list(made.operands)
+    whole = formula.made(sizes[0]) if len(sizes) == 1 else None
+    if isinstance(whole, ops.Make):
+        sizes = [entry.temp for entry in whole.entries]
+    return not sizes or formula.integer(sizes[-1]) == 1
 
 
 def _is_of_torch(formula: Formula, op: ops.Op) -> bool:
