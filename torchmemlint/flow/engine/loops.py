@@ -275,8 +275,10 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
                 replacing += [n for n, stored in stores if n.strong and phi not in stored]
             often = holder not in (None, frame.own) or any(n.often or n.part for n in replacing)
             reset = Reset.NEVER if not (erased or replacing) else Reset.OFTEN if often else Reset.SELDOM
-            for note, stored in stores:
-                fresh = kept & stored
+            adding = [(note, stored, kept & stored - ancestors(note.before)) for note, stored in stores]
+            if not any(fresh for *_, fresh in adding):
+                adding = [(note, stored, kept & stored) for note, stored in stores]
+            for note, stored, fresh in adding:  # what only changes what another write has added is no second cause
                 how = _how(place, note, phi, stored)
                 if how is How.COLLECTION and phi not in ancestors(note.before):
                     continue  # added to what this iteration has made; what is kept on another path is another object

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torchmemlint.closure import closure
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import HOLDERS, Mode
 from torchmemlint.flow.domain.kinds import Kind
@@ -15,6 +16,7 @@ from torchmemlint.flow.domain.refs import (
     Part,
     Phi,
     Slot,
+    Source,
     extended,
     is_outside,
     root,
@@ -83,9 +85,9 @@ class Noting(Renaming):
         phi = next((s for s in self.of(effect.phi).graph if type(s) is Phi), None)
         if phi is None:
             return
-        for event in effect.events:
-            if type(event) is Graph:  # its pass may have used more than it was given: what an attribute holds
-                self._derive(event, self.parents.get(event, ()))
+        passes = [event for event in effect.events if type(event) is Graph]  # they may use what an attribute holds
+        for source in (*passes, *closure(effect.came_round, self._slots)):  # by now, more is known of these
+            self._derive(source, self.parents.get(source, ()))
         provenance, around = self.frame.provenance, frozenset((*self.frame.loops, loop))
         held, sources = (self.sources(sources, HOLDERS) for sources in (effect.came_round, effect.sources))
         came_round = provenance.ancestors(held, around)
@@ -106,6 +108,10 @@ class Noting(Renaming):
             reset = Reset.OFTEN if place[0] in self.frame.erased.get(loop, ()) else effect.reset
             flags = reset, read, self._stored(effect)
             self.frame.log(fx.Keep(point, place, sources, events, held, phi, spent, how, loop, *flags))
+
+    def _slots(self, source: Source) -> list[Source]:
+        """Return the slots that something has come through."""
+        return [parent for parent in self.parents.get(source, ()) if type(parent) is Slot]
 
     def hold(self, effect: fx.Hold) -> None:
         """Note what variables of the callee hold when its loop comes round."""
