@@ -23,6 +23,7 @@ from torchmemlint.flow.domain.values import (
     of,
     one_tensor,
 )
+from torchmemlint.flow.ir.ops import Class
 from torchmemlint.flow.models import containers, contracted, files, gradients, optimizers, tensors, torch_functions
 from torchmemlint.flow.models.hooks import register, run_hooks
 from torchmemlint.flow.models.parameters import parameter
@@ -45,6 +46,7 @@ _SHARED = frozenset({"zero_grad", "state_dict", "load_state_dict", "type"})  # o
 OF_PARAMETERS = frozenset({"torch.nn.ParameterDict", "torch.nn.ParameterList"})
 _WEIGHTS = frozenset({"weight", "bias"})
 _NAMES = frozenset({"__name__", "__qualname__", "__class__", "__dict__", "__module__", "__doc__"})
+_SEQUENTIAL = "torch.nn.Sequential"
 _WRAPPED = "module"  # of DistributedDataParallel and its like, which are taken for what they wrap
 
 
@@ -139,11 +141,50 @@ def _given(site: CallSite) -> Given | None:
 
 def forward(site: CallSite, target: Object) -> Value:
     """Call a module of a library, or a part of one."""
+    steps = _steps(site, target)
+    if any(_keeps(site, step, 3) for step in steps):
+        return run_forward(site, target, lambda: _through(site, steps))
     if site.state.mode is Mode.OFF:
         site.frame.log(Infer(site.point, of(target), gradients.is_evaluating(site.state, of(target))))
     result = unseen_forward(site, target)
     run_hooks(site, target, NOTHING if site.state.mode is Mode.OFF else result)
     return result
+
+
+def is_sequential(site: CallSite, cls: Class) -> bool:
+    """Is a class of the project an nn.Sequential?"""
+    return _SEQUENTIAL in site.machine.index.libraries(cls)
+
+
+def hold(site: CallSite, made: Ref) -> None:
+    """Let an nn.Sequential of a class of the project hold the parts that it is made with."""
+    for number, value in enumerate(site.arguments.positional):
+        site.write(of(made), number, value)
+    if site.arguments.star is not None:
+        site.write(of(made), 0, site.arguments.star)
+
+
+def _steps(site: CallSite, target: Object) -> list[Ref]:
+    """Return what a Sequential runs, in order."""
+    is_one = target.about == _SEQUENTIAL if target.kind is Kind.MODULE else is_sequential(site, target.about.cls)
+    return _parts(site.state, target) if is_one else []
+
+
+def _keeps(site: CallSite, module: Ref, depth: int) -> bool:
+    """May the forward of a network of the project, or of one of its parts, leave something behind?"""
+    if type(module) is not Object or module.kind not in (Kind.INSTANCE, Kind.MODULE) or not depth:
+        return False
+    if module.kind is Kind.INSTANCE and site.machine.index.keeps(module.about.cls):
+        return True
+    held = (r for _, value in visible(site.state.heap.edges(module)) for r in value.refs)
+    return any(_keeps(site, r, depth - 1) for r in (*held, *_parts(site.state, module)))
+
+
+def _through(site: CallSite, steps: list[Ref]) -> Value:
+    value = site.value(0)
+    for step in steps:
+        value = site.call(of(step), value)
+    return value
 
 
 def unseen_forward(site: CallSite, target: Ref) -> Value:
@@ -235,18 +276,18 @@ def part(frame: Frame, state: State, holder: Object, key: Key) -> Value:
     return of(Object.of(Kind.MODULE, holder.site, holder.context, f"{name}[]"))
 
 
-def _parts(state: State, holder: Ref) -> set[Ref]:
-    """Return the parts that a ModuleList, ModuleDict or Sequential was given."""
-    found: set[Ref] = set()
+def _parts(state: State, holder: Ref) -> list[Ref]:
+    """Return the parts that a ModuleList, ModuleDict or Sequential was given, in order."""
+    found: dict[Ref, None] = {}
     for name, value in visible(state.heap.edges(holder)):
         if type(name) is int or name is ELEMENT:
             for r in value.each():
                 if type(r) is Object and r.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT):
                     for _, held in visible(state.heap.edges(r)):
-                        found |= held.refs
+                        found.update(dict.fromkeys(held.each()))
                 else:
-                    found.add(r)
-    return found
+                    found[r] = None
+    return list(found)
 
 
 def switch(site: CallSite, target: Ref, name: str) -> Value:

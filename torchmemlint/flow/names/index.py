@@ -7,8 +7,10 @@ from pathlib import Path
 
 from torchmemlint.flow.domain.refs import Behind, ClassRef, Code, External, Globals
 from torchmemlint.flow.domain.values import Value, of, symbol
+from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import Raise
-from torchmemlint.flow.ir.ops import Class, Function, Unit
+from torchmemlint.flow.ir.ops import CallMethod, Class, Function, Op, Operate, SetAttribute, SetItem, Unit
+from torchmemlint.flow.ir.places import AttributePlace, ItemPlace
 from torchmemlint.flow.names.sources import Sources
 from torchmemlint.knowledge.contracts import Contracts, contracts
 
@@ -31,6 +33,8 @@ _OPERATORS = frozenset(
 )
 _RUNNING = frozenset({"__init__", "forward"})
 _OPERATIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
+_FILLING = frozenset({"append", "appendleft", "add", "extend", "insert", "put", "push", "setdefault", "update"})
+_INSIDE = (AttributePlace, ItemPlace)
 _BOXES = frozenset({"dict", "list", "collections.UserDict", "collections.OrderedDict", "collections.defaultdict"})
 
 
@@ -55,6 +59,7 @@ class Index:
     _known: int = 0  # files whose classes are among those
     _decorated: dict[Class, frozenset[str]] = field(default_factory=dict)
     _forwards: dict[Class, list[Function]] = field(default_factory=dict)
+    _keeping: dict[Class, bool] = field(default_factory=dict)
     _differentiating: dict[Class, bool] = field(default_factory=dict)
 
     def add(self, unit: Unit) -> None:
@@ -305,6 +310,14 @@ class Index:
         methods = self.forward(cls)
         return all(not m.mentions for m in methods) or any(name in m.mentions for m in methods)
 
+    def keeps(self, cls: Class) -> bool:
+        """May the forward of a network leave something behind: does it assign to attributes or items, or add to any?"""
+        known = self._keeping.get(cls)
+        if known is None:
+            found = (op for method in self.forward(cls) for op in operations(method.body))
+            known = self._keeping[cls] = any(map(_is_kept_by, found))
+        return known
+
     def differentiates(self, cls: Class) -> bool:
         """Does the forward of a network differentiate what it consists of: itself, or in functions of its file?"""
         known = self._differentiating.get(cls)
@@ -354,6 +367,12 @@ def _is_differentiating(methods: list[Function], unit: Unit) -> bool:
         for name in sorted(function.mentions & others.keys()):
             todo += [other for other in others[name] if other not in todo]
     return False
+
+
+def _is_kept_by(op: Op) -> bool:
+    if isinstance(op, CallMethod):
+        return op.name in _FILLING
+    return isinstance(op, SetAttribute | SetItem) or (isinstance(op, Operate) and isinstance(op.place, _INSIDE))
 
 
 def _gives(unit: Unit, name: str) -> bool:
