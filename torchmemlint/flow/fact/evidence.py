@@ -50,6 +50,13 @@ def _is_remembered(event: Event) -> bool:
     return any(isinstance(test, fx.Fork) and gradients.is_remembered(test.test) for test in event.branches)
 
 
+def _environments(run: Run) -> set[Ref]:
+    """Return what is both reset and stepped with an action: such a world gives observations, and no graph."""
+    calls = [call for call in run.unseen() if isinstance(call, fx.InvokeMethod)]
+    stepped = {ref for call in calls if call.name == "step" and call.arguments.all() for ref in call.receiver.refs}
+    return stepped & {ref for call in calls if call.name == "reset" for ref in call.receiver.refs}
+
+
 class Evidence:
     """What one run shows of its sources."""
 
@@ -111,6 +118,7 @@ class Evidence:
         movable.update(r.base for r in self.networks if type(r) is Behind)
         optional: set[Ref] = set()
         pipelines: set[Ref] = set()
+        environments = _environments(run)
         for call in run.unseen():
             makes = not call.arguments.all()
             if isinstance(call, fx.Invoke):
@@ -125,6 +133,7 @@ class Evidence:
                 self.methods.add(call)
                 if call.name in self.index.contracts.pipeline_methods:
                     pipelines |= call.receiver.refs
+                makes = makes or (call.name == "step" and not call.receiver.refs.isdisjoint(environments))
             self.callees.setdefault(call.result, set()).update(callees)
             self.modes[call.result] = call.mode
             if makes:
