@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torchmemlint.doubts import Confidence, Doubt, is_guess, ordered, rank
+from torchmemlint.doubts import Claim, Confidence, Doubt, is_guess, ordered, rank
 from torchmemlint.findings import Finding, Position, Severity, Span
 from torchmemlint.fingerprints import with_fingerprints
 
@@ -35,15 +35,16 @@ def test_doubts_decide_the_confidence(doubts: tuple[Doubt, ...], confidence: Con
     [
         ((), False),
         ((Doubt.NETWORK_BY_USE, Doubt.EVALUATED), False),
-        ((Doubt.LAYERS,), False),
-        ((Doubt.LAYERS, Doubt.HANDED), False),
-        ((Doubt.LAYERS, Doubt.NETWORK_BY_USE), True),
+        ((Doubt.RESET,), False),
+        ((Doubt.RESET, Doubt.HANDED), False),
+        ((Doubt.RESET, Doubt.NETWORK_BY_USE), True),
+        ((Doubt.LAYERS,), True),
         ((Doubt.READER,), True),
         ((Doubt.CUT,), True),
     ],
 )
 def test_a_graph_that_may_be_kept_is_a_guess_with_some_doubts(doubts: tuple[Doubt, ...], guess: bool) -> None:
-    assert is_guess(frozenset(doubts), kept=True) is guess
+    assert is_guess(frozenset(doubts), Claim.KEPT) is guess
 
 
 @pytest.mark.parametrize(
@@ -54,13 +55,32 @@ def test_a_graph_that_may_be_kept_is_a_guess_with_some_doubts(doubts: tuple[Doub
         ((Doubt.BASE, Doubt.UNMADE), False),
         ((Doubt.ROLE, Doubt.BASE), True),
         ((Doubt.MODE,), True),
+        ((Doubt.UNCALLED,), True),
+        ((Doubt.MENTIONED, Doubt.ROLE), True),
         ((Doubt.UNDIFFERENTIATED,), True),
         ((Doubt.CUT, Doubt.GIVEN), False),
         ((Doubt.CUT, Doubt.UNMADE, Doubt.GIVEN), True),
     ],
 )
 def test_a_pass_is_a_guess_with_some_doubts(doubts: tuple[Doubt, ...], guess: bool) -> None:
-    assert is_guess(frozenset(doubts), kept=False) is guess
+    assert is_guess(frozenset(doubts), Claim.WASTED) is guess
+
+
+@pytest.mark.parametrize(
+    ("doubts", "guess"),
+    [
+        ((), False),
+        ((Doubt.GIVEN,), False),
+        ((Doubt.READER,), False),
+        ((Doubt.BESIDE, Doubt.UNSEEN_INPUT), False),
+        ((Doubt.UNSEEN_CALL,), True),
+        ((Doubt.GRADIENTS,), True),
+        ((Doubt.BATCHES,), True),
+        ((Doubt.READER, Doubt.CUT), True),
+    ],
+)
+def test_what_a_backward_needs_is_a_guess_with_some_doubts(doubts: tuple[Doubt, ...], guess: bool) -> None:
+    assert is_guess(frozenset(doubts), Claim.BACKWARD) is guess
 
 
 def test_the_surer_ranks_higher() -> None:

@@ -73,6 +73,14 @@ class Confidence(enum.Enum):
         return ("possible", "likely", "certain").index(self.value)
 
 
+class Claim(enum.Enum):
+    """What a finding claims: doubts weigh differently for each."""
+
+    KEPT = "a graph is kept"
+    WASTED = "a pass records one for nothing"
+    BACKWARD = "a backward pass keeps or waits for more than it needs"
+
+
 _LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.GIVEN, Doubt.BESIDE, Doubt.BY_NAME})
 _SLIGHT = frozenset({Doubt.EVALUATED, Doubt.HANDED})  # with one of those, a finding is still likely
 
@@ -88,16 +96,29 @@ _GUESSES_OF_KEPT = frozenset(  # whether there is a graph at all, whether others
         Doubt.CALLER,
         Doubt.READER,
         Doubt.CUT,
+        Doubt.LAYERS,
     }
 )
 _GUESSES_OF_PASSES = (
     frozenset({Doubt.MODE}),  # who has a switch for gradients turns them off to evaluate
     frozenset({Doubt.UNDIFFERENTIATED}),  # only what nothing calls runs it with gradients
     frozenset({Doubt.ROLE, Doubt.BASE}),  # and so does a framework that has a method for it
-    frozenset({Doubt.UNCALLED, Doubt.UNMADE}),  # neither is it seen who calls, nor what is called
+    frozenset({Doubt.UNCALLED}),  # who writes a method for others calls it without gradients, if at all
+    frozenset({Doubt.MENTIONED}),  # who runs what is not seen to be trained turns gradients off
     frozenset({Doubt.CUT, Doubt.UNMADE}),  # neither is it seen what becomes of it there, nor who calls
     frozenset({Doubt.CUT, Doubt.BASE}),
     frozenset({Doubt.CUT, Doubt.EVALUATED}),
+)
+_GUESSES_OF_BACKWARDS = frozenset(  # what else comes of the graph, or whether one step needs all that it waits for
+    {
+        Doubt.METHOD,
+        Doubt.PART,
+        Doubt.UNSEEN_CALL,
+        Doubt.GRADIENTS,
+        Doubt.BATCHES,
+        Doubt.LAYERS,
+        Doubt.CUT,
+    }
 )
 
 
@@ -109,12 +130,14 @@ def confidence(doubts: frozenset[Doubt]) -> Confidence:
     return Confidence.LIKELY if len(serious) <= 1 and serious <= _LIKELY else Confidence.POSSIBLE
 
 
-def is_guess(doubts: frozenset[Doubt], kept: bool) -> bool:
-    """Is a finding with these doubts none? `kept`: does it say that a graph is kept, or that a pass records one?"""
+def is_guess(doubts: frozenset[Doubt], claim: Claim) -> bool:
+    """Is a finding with these doubts none?"""
     if confidence(doubts) is not Confidence.POSSIBLE:
         return False
-    if not kept:
+    if claim is Claim.WASTED:
         return any(guess <= doubts for guess in _GUESSES_OF_PASSES)
+    if claim is Claim.BACKWARD:
+        return not doubts.isdisjoint(_GUESSES_OF_BACKWARDS)
     return len(doubts - _SLIGHT) > 1 or not doubts.isdisjoint(_GUESSES_OF_KEPT)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from torchmemlint.doubts import Confidence, is_guess, ordered
+from torchmemlint.doubts import Claim, Confidence, is_guess, ordered
 from torchmemlint.findings import Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.domain.manners import How, Stored
 from torchmemlint.flow.fact.outcomes import Case, Place
@@ -26,6 +26,7 @@ from torchmemlint.rules.told import Told
 
 _KEPT = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106", "TML701"})
 _WASTED = frozenset({"TML201", "TML203"})
+_BACKWARD = frozenset({"TML105", "TML108"})
 _APART = frozenset(  # worded by their rules, and told whatever else is found
     (
         "TML105 TML107 TML108 TML109 TML110 TML202 TML204 TML205 TML301 TML302 TML401 TML402 TML403 TML404 TML405 "
@@ -52,7 +53,9 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     wanted = [case for case in wanted if case.code not in _APART and not _shows(facts, case)]
     for report in (_Report(facts, case) for case in wanted):
         told = [*others, *found]
-        if report.is_told_by(told) or is_guess(report.doubts, report.case.code in _KEPT):
+        if report.is_told_by(told) or is_guess(
+            report.doubts, Claim.KEPT if report.case.code in _KEPT else Claim.WASTED
+        ):
             continue
         causes = report.causes(told)
         if not causes:
@@ -67,6 +70,8 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
 
 
 def _tell(told: Told) -> Finding | None:
+    if told.case.code in _BACKWARD and is_guess(told.doubts, Claim.BACKWARD):
+        return None
     rule = whole(registry.by_code()[told.case.code])
     assert isinstance(rule, TellingRule)
     return rule.tell(told) if versions.release_of(told.facts.target_torch) >= rule.since else None

@@ -217,15 +217,20 @@ class Cases:
         """Yield a waste in a method that nothing was seen to call, unless all who call one of its name prevent it."""
         doubts = case.doubts | ({Doubt.UNMADE} if case.unmade else set())
         known = doubts - _UNCALLED
-        if not method or known == doubts or confidence(known) is Confidence.POSSIBLE:
+        if not method or known == doubts:
             yield case
             return
         self._asked.setdefault(path, set()).add(method)
         files = self._callers(method)
+        if files and confidence(known) is Confidence.POSSIBLE:
+            yield case
+            return
         outcomes = [one for file in files[:_MOST_CALLERS] for one in self._outcomes_on(file, pulse)]
         ways = set[Calling]().union(*(one.calling.get(method, ()) for one in outcomes))
         if Calling.RECORDED in ways and Calling.TRAINED not in ways:
             yield replace(case, doubts=known | {Doubt.BY_NAME}, unmade=False)
+        elif not ways and Doubt.ROLE in doubts:
+            yield replace(case, doubts=case.doubts | {Doubt.UNCALLED})
         elif ways != {Calling.QUIET} or len(files) > _MOST_CALLERS:
             yield case
 

@@ -14,7 +14,8 @@ from torchmemlint.flow.fact import lives, roles
 from torchmemlint.flow.fact.inputs import enter
 from torchmemlint.flow.fact.logs import Run, logged
 from torchmemlint.flow.fact.relevance import Relevance
-from torchmemlint.flow.ir.ops import Class, Function, Unit
+from torchmemlint.flow.ir.defuse import definitions, own_path
+from torchmemlint.flow.ir.ops import CallMethod, Class, Function, GetAttribute, Unit
 from torchmemlint.knowledge import torch_api
 
 
@@ -87,7 +88,23 @@ def _is_met(
     assert method.cls is not None
     if named({method.name, method.cls.name}):
         return True
+    if _is_led_to_quietly(engine, method):
+        return True
     return roles.is_called_by_name(engine, method) and quietly(method.name)
+
+
+def _is_led_to_quietly(engine: Engine, method: Function) -> bool:
+    """Does a method that turns gradients off call another one of its object, or one hand it on to such a one?"""
+    assert method.cls is not None
+    own = [other for cls in engine.index.order(method.cls) for other in cls.methods.values() if other is not method]
+    off = engine.index.contracts.off.last_parts
+    quiet = [other for other in own if not off.isdisjoint(other.mentions)]
+    for other in own if quiet else ():
+        kinds = (GetAttribute, CallMethod) if other in quiet else (GetAttribute,)
+        made = definitions(other).made.values() if method.name in other.mentions else ()
+        if any(isinstance(op, kinds) and op.name == method.name and own_path(other, op.base) == "" for op in made):
+            return True
+    return False
 
 
 def _grouped(

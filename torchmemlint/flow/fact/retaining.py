@@ -75,9 +75,14 @@ class _Retaining:
         if doubts is None or run.life is not None:
             return None
         doubts |= set(self._doubts(event, effect, through))
-        if effect.creates and Doubt.CALLER in doubts:
-            return None  # nobody makes gradients that can be differentiated, and hands them out, for nothing
+        if Doubt.CALLER in doubts and (effect.creates or self._is_of_network()):
+            return None  # what is made to be differentiated, and handed out, is wanted for that
         return Retained(effect.point, effect.creates, False, doubts, graphs)
+
+    def _is_of_network(self) -> bool:
+        """Is the entry a method of a network which leaves it to others to train that?"""
+        cls = self._run.method_of
+        return cls is not None and self._engine.index.is_network(cls) and not self._run.of(fx.Step)
 
     def _shares(self, event: Event, effect: fx.Differentiate, other: Event, sources: Iterable[Source]) -> bool:
         """Does something that follows a backward pass go through a part of its graph?"""
