@@ -128,7 +128,9 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         graphs = {s for s in run.provenance.ancestors(slotted.sources, parts=False) if evidence.graph(s) is not None}
         if doubts is None or not any(map(_is_begun, graphs)) or _is_given_up(run, slotted.slot):
             continue
-        if _is_passing(run, slotted.slot.holder, event.loops):
+        if _is_passing(run, slotted.slot.holder, event.loops) or _is_of_pass(
+            evidence, slotted.slot.holder, event.loops
+        ):
             continue
         fate = Fate.NEVER
         if slotted.slot in evidence.differentiated:
@@ -220,6 +222,12 @@ def _is_passing(run: Run, holder: Ref, loops: frozenset[Loop]) -> bool:
         left += one.holders - seen
         seen |= one.holders
     return True
+
+
+def _is_of_pass(evidence: Evidence, holder: Ref, loops: frozenset[Loop]) -> bool:
+    """Is it (a part of) what a network gives anew in each iteration?"""
+    result, made_in = root(holder), evidence.run.provenance.made_in
+    return type(result) is Result and evidence.is_pass(result) and any(result in made_in(loop) for loop in loops)
 
 
 def _is_made_in(made: Object, loop: Loop) -> bool:
