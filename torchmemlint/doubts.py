@@ -41,6 +41,7 @@ class Doubt(enum.Enum):
     TRAINER = "code that was not seen is given the graph later, and may differentiate it again"
     GRADIENTS = "the gradients have a graph, and code that was not followed may differentiate that"
     OPTIMIZER = "an optimizer steps here, and whose parameters it holds was not seen"
+    ORIGIN = "where the network comes from was not seen: it may be frozen there, or trained"
     FREEZER = "code that was not seen is given the network or its optimizer, and may freeze or train it"
     BATCHES = "it was not seen that each iteration works on a batch of its own"
     LAYERS = "the loop stands in the code of a network, and may run over its layers in one pass"

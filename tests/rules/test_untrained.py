@@ -1,4 +1,4 @@
-"""TML203's fix for modules that a trainer holds and does not train."""
+"""TML206's fix for modules that a trainer holds and does not train."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torchmemlint.engine.checking import check_text
 from torchmemlint.findings import Applicability, Finding
 from torchmemlint.fixes.apply import fix_text
 
-_FIXTURES = Path(__file__).parents[2] / "fixtures" / "TML203-forward-then-detach"
+_FIXTURES = Path(__file__).parents[2] / "fixtures" / "TML206-untrained-module-in-graph"
 _BOTH = """
 import torch.nn.functional as F
 from torch import nn
@@ -30,7 +30,7 @@ class Distiller(Trainer):
 
 
 def _check(text: str) -> list[Finding]:
-    return check_text(text, Path("trainer.py"), frozenset({"TML203"}))
+    return check_text(text, Path("trainer.py"), frozenset({"TML206"}))
 
 
 @pytest.mark.parametrize("name", ["bad_trainer_parts.py", "bad_trainer_reference.py"])

@@ -79,7 +79,7 @@ PRESETS = (
         only=(
             _RUN,
             *("TML101", "TML102", "TML103", "TML106", "TML109", "TML110"),
-            *("TML201", "TML202", "TML203", "TML204"),
+            *("TML201", "TML202", "TML203", "TML204", "TML206"),
             *("TML304", "TML307"),
             "TML4",
             *("TML501", "TML502", "TML503", "TML504", "TML506", "TML507", "TML508", "TML509"),

@@ -25,7 +25,7 @@ from torchmemlint.rules.regions import merged
 from torchmemlint.rules.told import Told
 
 _KEPT = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106", "TML701"})
-_WASTED = frozenset({"TML201", "TML203"})
+_WASTED = frozenset({"TML201", "TML203", "TML206"})
 _BACKWARD = frozenset({"TML105", "TML108"})
 _APART = frozenset(  # worded by their rules, and told whatever else is found
     (
@@ -34,7 +34,7 @@ _APART = frozenset(  # worded by their rules, and told whatever else is found
     ).split()
 )
 CODES = _KEPT | _WASTED | _APART
-_TELL_OF_WASTED = _WASTED | {"TML202", "TML206"}
+_TELL_OF_WASTED = _WASTED | {"TML202"}
 
 
 def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding]) -> Iterator[Finding]:
@@ -164,7 +164,7 @@ class _Report(Told):
             case Reason.DETACHED:
                 return f"all outputs of `{text}` are detached, so its graph is wasted"
             case Reason.UNTRAINED:
-                return f"nothing trains the network behind `{text}`, so the gradients that it gets are wasted"
+                return f"no optimizer trains the network of `{text}`, but it runs with gradients enabled"
             case Reason.READ if self.case.through:
                 return f"nothing differentiates what is computed from `{text}`, but it runs with gradients enabled"
             case Reason.READ:

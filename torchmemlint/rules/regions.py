@@ -26,7 +26,7 @@ def merged(passes: Iterable[Pass]) -> Iterator[Finding]:
             apart.append(one)
     for region in functions.values():
         runs = list(_runs(region))
-        is_narrow = len(runs) == 1 and all(finding.code == "TML203" for finding, _ in region)
+        is_narrow = len(runs) == 1 and all(finding.code != "TML201" for finding, _ in region)
         fix = around_function(_first(region)[1]) if len(region) > 1 and not is_narrow else None
         if fix is not None or any(told.case.reason is Reason.ROLE for _, told in region):
             yield _finding(region, fix)

@@ -33,7 +33,7 @@ from tests.runtime.proving.world import Given, World, batches, constant, model
 
 CANNOT_RUN: dict[str, str] = {}
 """Why a fixture with a safe fix is not proven here."""
-CANNOT_RUN["TML203/bad_lightning_teacher"] = "loads pretrained weights with torchvision, which the tests do without"
+CANNOT_RUN["TML206/bad_lightning_teacher"] = "loads pretrained weights with torchvision, which the tests do without"
 if find_spec("numpy") is None:
     for _name in ("TML201/bad_feature_extraction", "TML203/bad_on_the_host"):
         CANNOT_RUN[_name] = "makes NumPy arrays of tensors, and NumPy is not installed"
@@ -87,6 +87,15 @@ LOWER = frozenset(
         "TML203/bad_teacher",
         "TML203/bad_teacher_in_a_helper",
         "TML203/bad_two_outputs",
+        "TML206/bad_actor_and_critic_targets",
+        "TML206/bad_distillation",
+        "TML206/bad_encoder_of_latents",
+        "TML206/bad_features_of_the_target",
+        "TML206/bad_groups_of_parameters",
+        "TML206/bad_mean_teacher",
+        "TML206/bad_only_the_head_is_trained",
+        "TML206/bad_reference_policy",
+        "TML206/bad_target_of_an_agent",
     )
 )
 """The fixtures of rules about graphs whose peak the fix lowers; elsewhere it stays the same."""

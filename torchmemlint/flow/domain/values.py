@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from torchmemlint.flow.domain.refs import Choice, Counted, Object, Ref, Source
+from torchmemlint.flow.domain.refs import Choice, Counted, Object, Parameters, Ref, Source
 from torchmemlint.knowledge.services import ACCELERATORS
 
 LIMIT = 4  # references of one value; more become `open`
@@ -148,11 +148,15 @@ def _pattern(part: Value) -> str:
 
 
 def limited(refs: frozenset[Ref]) -> tuple[frozenset[Ref], bool]:
-    """Return at most LIMIT references, and whether some are missing. Objects that hold something are kept first."""
+    """Return at most LIMIT references, and whether some are missing. Objects that hold something are kept first.
+
+    Whose parameters there are is never missing: an optimizer trains all that it is given.
+    """
     if len(refs) <= LIMIT:
         return refs, False
-    ranked = sorted(refs, key=lambda r: (type(r) is not Object, r.symbolic, r.serial))
-    return frozenset(ranked[:LIMIT]), True
+    parameters = frozenset(r for r in refs if type(r) is Parameters)
+    ranked = sorted(refs - parameters, key=lambda r: (type(r) is not Object, r.symbolic, r.serial))
+    return parameters.union(ranked[:LIMIT]), len(ranked) > LIMIT
 
 
 def join(a: Value, b: Value) -> Value:
@@ -163,7 +167,7 @@ def join(a: Value, b: Value) -> Value:
         return b
     constant = _same_constant(a, b)
     is_in_it = constant is a.constant and b.refs <= a.refs and b.graph <= a.graph and a.open >= b.open
-    if is_in_it and (len(a.refs) <= LIMIT or a == b):
+    if is_in_it and (a == b or not limited(a.refs)[1]):
         return a
     refs, opened = limited(a.refs | b.refs)
     return Value(refs, a.graph | b.graph, constant, a.open or b.open or opened)

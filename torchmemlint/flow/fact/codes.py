@@ -6,10 +6,12 @@ from torchmemlint.flow.domain.manners import How
 from torchmemlint.flow.fact.reasons import Pass, Reason
 from torchmemlint.flow.fact.retention import Fate, Retention
 
+_OF_PASSES = {Reason.DETACHED: "TML203", Reason.UNTRAINED: "TML206"}
+
 
 def code_of_pass(one: Pass) -> str:
     """Return the code of a pass."""
-    return "TML203" if one.reason in (Reason.DETACHED, Reason.UNTRAINED) else "TML201"
+    return "TML201" if one.reason is None else _OF_PASSES.get(one.reason, "TML201")
 
 
 _GROWING = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from torchmemlint.flow.domain.heap import BOXES, State, contained, reachable
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import Object, Parameters, Ref, path, root
-from torchmemlint.flow.domain.values import Value
+from torchmemlint.flow.domain.values import LIMIT, Value
 from torchmemlint.flow.engine.machine import Engine
 
 _NETWORKS = frozenset({Kind.INSTANCE, Kind.MODULE})
@@ -53,6 +53,13 @@ def held(state: State, holder: Value) -> set[Ref] | None:
         else:
             found.add(r.module if type(r) is Parameters else r)
     return found
+
+
+def is_short(state: State, networks: Iterable[Ref]) -> bool:
+    """Is it not known of which networks some consist, beside a few?"""
+    holders = (state.heap.edges(r).values() for r in reachable(state, set(networks)))
+    values = (value for edges in holders for value in edges if value.open and len(value.refs) >= LIMIT)
+    return any(type(r) is Object and r.kind in _NETWORKS for value in values for r in value.refs)
 
 
 def _of_parameters(state: State, groups: Value | None) -> set[Ref] | None:

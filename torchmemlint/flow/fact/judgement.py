@@ -129,7 +129,7 @@ def outcome(
         ),
         tuple(supplying.built(places, loaders.values())),
         frozenset(map(places.of, used)),
-        frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),
+        frozenset(places.of(site) for run in passes for site in run.unsettled()),
         frozenset(tuple(map(places.of, p.point.chain())) for run in passes if run.run.cut for p in run.untold()),
         frozenset(map(places.of, needing_gradients)),
         frozenset(places.left(done, Readers(units, {name for user in users for name in user.mentioned}))),

@@ -356,7 +356,7 @@ class Waste:
     def at(self, number: int, used: Iterable[Place], left: Iterable[Left]) -> Case:
         """The case at one of the calls. `used` may need gradients; `left` is what code leaves beside its results."""
         place, function = self.calls[number], self.functions[number]
-        beside = {u for u in used if u.path == place.path and (function is None or function.contains(u))}
+        beside = {u for u in used if u != place and u.path == place.path and (function is None or function.contains(u))}
         further = self.calls[number + 1 :]
         here = tuple(one for one in left if any(p.path == place.path for p in one.places))
         ordered = tuple(sorted(beside))

@@ -139,10 +139,23 @@ class Passes:
 
     def differentiated(self) -> Iterator[Op]:
         """Yield the operations that led to a differentiated pass, or to a call that may be one."""
-        begun = [(forward.graph, forward.point) for forward in self.run.effects(fx.Forward)]
-        for source, point in (*begun, *((call.result, call.point) for call in self.run.unseen())):
+        for source, point in self._begun():
             if self.is_needed(source):
                 yield from point.chain()
+
+    def unsettled(self) -> Iterator[Op]:
+        """Yield the operations that led to a pass which may need its graph, for all that was seen."""
+        for one in self.all:
+            if one.reason is None:
+                yield from one.point.chain()
+        for source, point in self._begun():
+            if self.teaching.idle.get(source) and self.evidence.is_differentiated(source):
+                yield from point.chain()
+
+    def _begun(self) -> Iterator[tuple[Source, Point]]:
+        """Yield what (may) begin graphs, and where."""
+        yield from ((forward.graph, forward.point) for forward in self.run.effects(fx.Forward))
+        yield from ((call.result, call.point) for call in self.run.unseen())
 
     def is_needed(self, source: Source) -> bool:
         """Is it differentiated, and does that reach what is trained?"""
@@ -191,7 +204,7 @@ class Passes:
         wanted = self.evidence.modes.get(source) is Mode.WANTED and not self._wanted_elsewhere
         if differentiated and source in self.teaching.idle and not wanted and not self.run.cut:
             reason = Reason.UNTRAINED
-            doubts |= {Doubt.CALLER} if self._is_of_network() else set()
+            doubts |= self.teaching.idle[source] | ({Doubt.CALLER} if self._is_of_network() else set())
         if not (differentiated or wanted or self._is_cut_short(point) or self._is_array(source)):
             reason, more = self._reason(point, source, module, loops, evaluating)
             doubts |= more

@@ -1,37 +1,55 @@
-"""Teaching: which networks a run trains, and which of its passes only make gradients that nobody uses."""
+"""Teaching: which networks a run trains, and which of its passes only make gradients that nobody uses.
+
+A network that the run makes is trained if an optimizer holds it, or a part of it, or if code that is not seen is given
+it. One that somebody gives may be trained there, or frozen: that is a doubt. So is an optimizer that somebody gives.
+"""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
+from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import contained, reachable, visible
-from torchmemlint.flow.domain.kinds import Special
-from torchmemlint.flow.domain.refs import Input, Leaf, Object, Parameters, Ref, Source, root
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.refs import Input, Leaf, Object, Parameters, Ref, Source, path, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
-from torchmemlint.flow.fact.evidence import Evidence
-from torchmemlint.flow.fact.families import is_network, origin
+from torchmemlint.flow.fact.evidence import CERTAIN, Evidence
+from torchmemlint.flow.fact.families import is_network, is_short, origin
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir.ops import Call, CallMethod, Class, Op
 
+Doubts = frozenset[Doubt]
+
 
 class Teaching:
-    """What is trained in one run, as far as it makes the networks itself, or a framework says what it trains."""
+    """What is trained in one run, as far as that is seen, or a framework says what it trains.
+
+    `idle` holds the passes whose gradients nobody uses, with the doubts about that.
+    """
 
     def __init__(self, engine: Engine, run: Run, evidence: Evidence) -> None:
         self._engine, self._run, self._evidence = engine, run, evidence
         self._held = self._held_beside()
-        taught = [holder for holder, edges in run.state.heap.table.items() if Special.TAUGHT in edges]
+        taught = {holder for holder, edges in run.state.heap.table.items() if Special.TAUGHT in edges}
+        freezes = run.effects(fx.Freeze)
+        self._asking = taught | {one.reference for one in freezes if one.flag.constant is not False}
+        self._of_optimizers = self._of_others = CERTAIN  # the doubts about what they hold, of what is made and given
+        self.idle: dict[Source, Doubts] = {}
         if self._held:
             steps_on = [Input.of(run.entry, parameter.name) for parameter in run.entry.parameters[1:2]]
             self._trained = self._family([*taught, *steps_on])
         else:
-            holders = taught
-            taught = [holder for holder in taught if self.is_made(holder)] if self._steps() else []
-            self._trained = self._family([*holders, *self._handed()]) if taught else set[object]()
-        self.idle = self._idle() if taught else set[Source]()
+            seen, unseen = self._optimizers()
+            if not (seen or unseen):
+                return
+            given = [*taught, *self._handed()]
+            is_sure = taught and seen and not is_short(run.state, given)
+            self._of_optimizers = CERTAIN if is_sure else frozenset({Doubt.OPTIMIZER})
+            self._of_others = frozenset({Doubt.OPTIMIZER}) if unseen else CERTAIN
+            self._trained, self._reached = self._family(given), reachable(run.state, given)
+        self.idle = self._idle()
 
     def _held_beside(self) -> set[object]:
         """Return the origins of what an object holds beside what its constructor is given and a framework trains."""
@@ -46,20 +64,31 @@ class Teaching:
         beside = {origin(r) for r in reachable(run.state, set().union(*held)) - set().union(*frozen)}
         return beside - {run.receiver}  # what a base class holds that is not seen, such as the model itself
 
-    def _steps(self) -> bool:
-        """Does an optimizer step, itself, by way of a gradient scaler, or by a framework?"""
+    def _optimizers(self) -> tuple[bool, bool]:
+        """Return whether an optimizer that steps was seen to be made, and whether one was not."""
         run = self._run
         if run.method_of is not None and roles.makers_of_optimizers(self._engine, run.method_of, run.entry):
-            return True
-        names = itertools.chain((s.name for s in run.effects(fx.Step)), (c.name for c in run.effects(fx.InvokeMethod)))
-        return "step" in names
+            return True, False
+        stepped: list[Set[Ref]] = [step.holder.refs for step in run.effects(fx.Step) if step.name == "step"]
+        for call in run.effects(fx.InvokeMethod):
+            if call.name == "step":
+                held = contained(run.state, call.arguments.all())
+                if any(map(self._is_optimizer, held)):  # of a gradient scaler
+                    stepped.append(held)
+                elif not call.arguments.all() or (held and all(r.symbolic for r in held)):  # else of an environment
+                    stepped.append(call.receiver.refs)
+        seen = [any(map(self._is_optimizer, refs)) for refs in stepped]
+        return any(seen), not all(seen)
+
+    def _is_optimizer(self, r: Ref) -> bool:
+        """Is it one that was made, or a network, which steps what it was given to train it?"""
+        return type(r) is Object and (r.kind is Kind.OPTIMIZER or self._evidence.is_known(r))
 
     def _handed(self) -> Iterator[Ref]:
         """Yield networks that code which is not seen may train."""
         for call in self._run.unseen():
-            if isinstance(call, fx.Invoke | fx.InvokeMethod):
-                for r in contained(self._run.state, call.arguments.all()):
-                    yield r.module if type(r) is Parameters else r
+            for r in contained(self._run.state, call.arguments.all()):
+                yield r.module if type(r) is Parameters else r
 
     def is_made(self, reference: Ref) -> bool:
         """Is it a network that the run has made, and that is not one of an object which it was given?"""
@@ -74,37 +103,64 @@ class Teaching:
         every = reachable(self._run.state, list(modules))
         return {origin(r) for r in every if is_network(self._engine, r) or (self._held and r.symbolic)}
 
-    def _idle(self) -> set[Source]:
+    def _idle(self) -> dict[Source, Doubts]:
         """Passes that lead to no network which is trained, and to nothing else that wants gradients."""
-        idle: dict[Source, bool] = {}
+        doubts: dict[Source, Doubts | None] = {}
         inputs: dict[Source, set[Source]] = {}
-        for graph, module, given in self._passes():
-            idle[graph] = idle.get(graph, True) and bool(module) and all(map(self._is_idle, module))
+        for graph, module, given, evaluating in self._passes():
+            own = (self._doubts(one, evaluating) for one in module)
+            found = [doubts.get(graph, CERTAIN), *own] if module else [None]
+            doubts[graph] = None if None in found else CERTAIN.union(*(one for one in found if one is not None))
             inputs.setdefault(graph, set()).update(given)
-        found: set[Source] = set()
-        waiting = {graph for graph, is_idle in idle.items() if is_idle}
-        while fresh := {g for g in waiting if not self._wants(inputs[g], found | {g})}:
-            found |= fresh
-            waiting -= fresh
-        return found
+        idle: dict[Source, Doubts] = {}
+        waiting = {graph: one for graph, one in doubts.items() if one is not None}
+        while fresh := {g: one for g, one in waiting.items() if not self._wants(inputs[g], {*idle, g})}:
+            idle |= fresh
+            waiting = {graph: one for graph, one in waiting.items() if graph not in fresh}
+        return self._beside_trained(idle)
 
-    def _passes(self) -> Iterator[tuple[Source, Iterable[Ref], Iterable[Source]]]:
-        """Yield what (may) begin graphs: the graph, the module and what goes into it."""
+    def _beside_trained(self, idle: dict[Source, Doubts]) -> dict[Source, Doubts]:
+        """Leave out the passes of a backward that leads to nothing else: it was written for their gradients."""
+        alone = set[Source]()
+        for backward in self._run.effects(fx.Differentiate):
+            if not self._wants(backward.sources, set(idle)):
+                alone |= self._run.provenance.ancestors(backward.sources)
+        return {graph: one for graph, one in idle.items() if graph not in alone}
+
+    def _passes(self) -> Iterator[tuple[Source, Iterable[Ref], Iterable[Source], bool]]:
+        """Yield what (may) begin graphs: the graph, the module, what goes into it, and whether it is in eval mode."""
         for forward in self._run.effects(fx.Forward):
             if not _is_of_nothing(forward.point.site):
-                yield forward.graph, forward.module.refs, forward.inputs
+                yield forward.graph, forward.module.refs, forward.inputs, forward.evaluating
         for call in self._run.unseen():
             module = call.callee if isinstance(call, fx.Invoke) else call.receiver
-            yield call.result, module.refs, self._run.provenance.parents.get(call.result, ())
+            yield call.result, module.refs, self._run.provenance.parents.get(call.result, ()), call.evaluating
 
-    def _is_idle(self, module: Ref) -> bool:
-        is_beside = origin(module) in self._held if self._held else self.is_made(module)
-        return is_beside and self._family([module]).isdisjoint(self._trained)
+    def _doubts(self, module: Ref, evaluating: bool) -> Doubts | None:
+        """Return the doubts whether nothing trains a network; None where something does, or may well do.
+
+        What somebody gives is taken for such a one if it is in evaluation mode, and another network is not.
+        """
+        if self._held:
+            return CERTAIN if origin(module) in self._held and self._is_apart(module) else None
+        if self.is_made(module):
+            return self._of_optimizers if self._is_apart(module) else None
+        if not evaluating or self._is_related(module):
+            return None
+        return self._of_optimizers | self._of_others | {Doubt.ORIGIN}
+
+    def _is_apart(self, module: Ref) -> bool:
+        return self._family([module]).isdisjoint(self._trained)
+
+    def _is_related(self, module: Ref) -> bool:
+        """Is a network that somebody gives among what is trained, or a part of that, or is a part of it?"""
+        wholes = {module, *(part.base for part in path(module))}
+        return any(r in wholes or any(part.base is module for part in path(r)) for r in self._reached)
 
     def _wants(self, inputs: Iterable[Source], idle: set[Source]) -> bool:
         """Is among what inputs come from something that wants gradients, but for the passes that are idle?"""
         sources = {s for s in self._run.provenance.ancestors(inputs) if root(s) not in idle}
-        if any(type(s) is Leaf or self._evidence.is_pass(s) for s in sources):
+        if any(type(s) is Leaf or s in self._asking or self._evidence.is_pass(s) for s in sources):
             return True
         callees = set().union(*(self._evidence.callees.get(root(s), ()) for s in sources)) if self._held else set()
         return any(origin(r) in self._trained for r in self._run.provenance.ancestors(callees) | sources)

@@ -36,6 +36,7 @@ FUNCTIONS: dict[str, Model] = {
     **builtins.FUNCTIONS,
     **torch_functions.FUNCTIONS,
     **modules.FUNCTIONS,
+    **optimizers.FUNCTIONS,
     **settings.FUNCTIONS,
 }
 _GETTERS = frozenset({"operator.itemgetter", "operator.attrgetter"})
@@ -65,8 +66,12 @@ def call(site: CallSite, qualified: str) -> Value:
     if context is not None:
         return context
     known = site.machine.index.contracts
-    if known.is_optimizer(qualified) and qualified.rpartition(".")[2][:1].isupper():
-        return optimizers.construct(site, qualified)
+    if known.is_optimizer(qualified):
+        name = qualified.rpartition(".")[2]
+        if name[:1].isupper():
+            return optimizers.construct(site, qualified)
+        if name.startswith("create_optimizer"):
+            return optimizers.factory(site, qualified)
     if known.is_wrapper(qualified):
         settings = site.value(1).refs  # `get_peft_model(model, LoraConfig(...))`
         is_alone = bool(settings) and all(type(r) is Object and r.kind is Kind.OPAQUE for r in settings)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from torchmemlint.flow.domain.effects import Arguments, Step
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.kinds import Kind
-from torchmemlint.flow.domain.refs import Code, Object, Point, Ref
-from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, of
+from torchmemlint.flow.domain.refs import Code, Object, Parameters, Point, Ref
+from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, join, of
 from torchmemlint.flow.models import containers, files, gradients
 
 
@@ -19,12 +19,41 @@ def construct(site: CallSite, qualified: str) -> Value:
     return of(made)
 
 
+def factory(site: CallSite, qualified: str) -> Value:
+    """Return the optimizer that a library's function makes of a network, or of parameters."""
+    arguments = Arguments([_parameters_of(site, site.arguments.joined())])
+    return construct(CallSite(site.frame, site.state, site.point, arguments), qualified)
+
+
+def engine(site: CallSite) -> Value:
+    """`deepspeed.initialize`: a network that steps itself, its optimizer, a loader and a scheduler."""
+    network = site.value(1, "model")
+    taught = site.arguments.get(3, "model_parameters")
+    given = site.arguments.get(2, "optimizer") or NOTHING
+    arguments = Arguments([_parameters_of(site, network) if taught is None else taught])
+    made = construct(CallSite(site.frame, site.state, site.point, arguments), "deepspeed.initialize")
+    return containers.row(site, "engine", [network, join(given, made), UNKNOWN, UNKNOWN])
+
+
+def _parameters_of(site: CallSite, given: Value) -> Value:
+    """Return what is given, with the parameters of the networks among it in their place."""
+    refs = (Parameters.of(r) if gradients.is_network(site.frame, r) else r for r in given.refs)
+    return Value(frozenset(refs), given.graph, open=given.open)
+
+
+FUNCTIONS = {"deepspeed.initialize": engine}
+
+
 def method(site: CallSite, target: Object, name: str) -> Value:
     """Return the value of an optimizer's method."""
     if name == "step" and (closure := site.arguments.get(0, "closure")) is not None and closure.refs:
         return _step_with(site, target, closure)
     if name in ("step", "zero_grad"):
         step(site.frame, of(target), name, site.point)
+        return PLAIN
+    if name == "add_param_group":
+        gradients.use_of_all(site.frame, site.state, site.arguments.all(), site.point)
+        site.state.heap.add(target, "param_groups", site.value(0, "param_group"))
         return PLAIN
     if name == "load_state_dict":
         return files.restore(site, of(target))

@@ -25,6 +25,9 @@ def parameter_method(site: CallSite, target: Parameters, name: str) -> Value:
         flag = site.arguments.get(0, "requires_grad") or constant(True)
         gradients.set_requires_grad(site.frame, site.state, of(target), flag, site.point)
         return of(target)
+    if name == "detach_":  # of a leaf: it requires no gradients from then on
+        gradients.set_requires_grad(site.frame, site.state, of(target), constant(False), site.point)
+        return of(target)
     if name in ("__next__", "values", "items"):
         return parameter(site.frame, site.state, target, site.point)
     return tensors.method(site, parameter(site.frame, site.state, target, site.point), name)

@@ -59,6 +59,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         _SMALL_OPERATIONS,
         note="no bytes: what inference mode leaves out is work on the host for each operation",
     ),
+    Experiment("TML206", "a teacher in the student's graph", Effect.PEAK, gradient_mode.teacher_in_graph, Size()),
     Experiment("TML301", "LeakyReLU out of place", Effect.PEAK, activations.leaky_activation, _IMAGES),
     Experiment(
         "TML301",

@@ -53,6 +53,21 @@ def detached_teacher(bench: Bench) -> object:
     return optimizer
 
 
+def teacher_in_graph(bench: Bench) -> object:
+    """Distillation: a teacher four times as deep, which no optimizer trains, takes part in the loss with its graph."""
+    teacher, student = perceptron(bench, deeper=4), perceptron(bench)
+    optimizer = torch.optim.SGD(student.parameters(), lr=0.01)
+    for _ in bench.turns():
+        batch = examples(bench)
+        with torch.no_grad() if bench.good else torch.enable_grad():
+            target = teacher(batch).softmax(-1)
+        loss = functional.kl_div(student(batch).log_softmax(-1), target, reduction="batchmean")
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return optimizer
+
+
 def strict_evaluation(bench: Bench) -> object:
     """An evaluation of many small operations under `no_grad`, or in inference mode."""
     model = perceptron(bench).eval()

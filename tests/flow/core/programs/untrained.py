@@ -7,7 +7,7 @@ UNTRAINED = {
 
         for step in range(90):
             x, following, reward = torch.rand(8, 4), torch.rand(8, 4), torch.rand(8, 1)
-            goal = reward + 0.9 * target(following)  # expect: TML203
+            goal = reward + 0.9 * target(following)  # expect: TML206
             # instead: goal = reward + 0.9 * torch.no_grad()(target)(following)
             optimizer.zero_grad()
             F.mse_loss(model(x), goal).backward()
@@ -36,7 +36,7 @@ UNTRAINED = {
 
             def update(self, batch):
                 x, following, reward = batch
-                goal = reward + self.target(following)  # expect: TML203
+                goal = reward + self.target(following)  # expect: TML206
                 # instead: goal = reward + torch.no_grad()(self.target)(following)
                 self.optimizer.zero_grad()
                 F.mse_loss(self.network(x), goal).backward()
@@ -50,7 +50,7 @@ UNTRAINED = {
         def train(loader):
             teacher = copy.deepcopy(model)
             for x, y in loader:
-                goal = teacher(x)  # expect: TML203  # instead: goal = torch.no_grad()(teacher)(x)
+                goal = teacher(x)  # expect: TML206  # instead: goal = torch.no_grad()(teacher)(x)
                 optimizer.zero_grad()
                 F.mse_loss(model(x), goal).backward()
                 optimizer.step()
@@ -62,7 +62,7 @@ UNTRAINED = {
 
         def train(loader):
             for x, following in loader:
-                goal = critic(actor(following))  # expect: TML203
+                goal = critic(actor(following))  # expect: TML206
                 # instead: goal = torch.no_grad()(critic)(torch.no_grad()(actor)(following))
                 optimizer.zero_grad()
                 F.mse_loss(model(x), goal).backward()
@@ -76,7 +76,7 @@ UNTRAINED = {
         def train(loader):
             for x, y in loader:
                 seen = features(model(x))
-                goal = features(y)  # expect: TML203  # instead: goal = torch.no_grad()(features)(y)
+                goal = features(y)  # expect: TML206  # instead: goal = torch.no_grad()(features)(y)
                 optimizer.zero_grad()
                 F.l1_loss(seen, goal).backward()
                 optimizer.step()
@@ -98,7 +98,7 @@ UNTRAINED = {
 
         def train(loader):
             for x, y in loader:
-                states = backbone(x)  # expect: TML203  # instead: states = torch.no_grad()(backbone)(x)
+                states = backbone(x)  # expect: TML206  # instead: states = torch.no_grad()(backbone)(x)
                 optimizer.zero_grad()
                 F.mse_loss(model(states), y).backward()
                 optimizer.step()
@@ -227,7 +227,7 @@ UNTRAINED = {
                 self.reference = reference
 
             def compute_loss(self, model, inputs, return_outputs=False):
-                wanted = self.reference(inputs["ids"])[0]  # expect: TML203
+                wanted = self.reference(inputs["ids"])[0]  # expect: TML206
                 # instead: wanted = torch.no_grad()(self.reference)(inputs["ids"])[0]
                 return F.mse_loss(model(inputs["ids"])[0], wanted)
         """,
@@ -241,7 +241,7 @@ UNTRAINED = {
                 self.teacher.to(self.args.device)
 
             def compute_loss(self, model, inputs, return_outputs=False):
-                goal = self.teacher(inputs["ids"])  # expect: TML203
+                goal = self.teacher(inputs["ids"])  # expect: TML206
                 # instead: goal = torch.no_grad()(self.teacher)(inputs["ids"])
                 return F.mse_loss(model(inputs["ids"]), goal)
         """,
@@ -310,7 +310,7 @@ UNTRAINED = {
 
             def compute_loss(self, model, inputs, return_outputs=False):
                 decoder = self.reference.get_decoder()
-                wanted = decoder(inputs["ids"])[0]  # expect: TML203
+                wanted = decoder(inputs["ids"])[0]  # expect: TML206
                 # instead: wanted = torch.no_grad()(decoder)(inputs["ids"])[0]
                 return F.mse_loss(model.get_decoder()(inputs["ids"])[0], wanted)
         """,
@@ -324,7 +324,7 @@ UNTRAINED = {
 
             def compute_loss(self, model, inputs, return_outputs=False):
                 reference = self.accelerator.unwrap_model(self.reference)
-                wanted = reference(inputs["ids"])[0]  # expect: TML203
+                wanted = reference(inputs["ids"])[0]  # expect: TML206
                 # instead: wanted = torch.no_grad()(reference)(inputs["ids"])[0]
                 return F.mse_loss(self.accelerator.unwrap_model(model)(inputs["ids"])[0], wanted)
         """,
@@ -338,7 +338,7 @@ UNTRAINED = {
 
             def compute_loss(self, model, inputs, return_outputs=False):
                 backbone = getattr(self.reward, self.reward.base_model_prefix)
-                wanted = backbone(inputs["ids"])[0]  # expect: TML203
+                wanted = backbone(inputs["ids"])[0]  # expect: TML206
                 # instead: wanted = torch.no_grad()(backbone)(inputs["ids"])[0]
                 return F.mse_loss(model(inputs["ids"])[0], wanted)
         """,
@@ -358,7 +358,7 @@ UNTRAINED = {
             def compute_loss(self, model, inputs, return_outputs=False):
                 if not self.fast:
                     return self.slow(model, inputs)
-                wanted = self.reference(inputs["ids"])[0]  # expect: TML203
+                wanted = self.reference(inputs["ids"])[0]  # expect: TML206
                 # instead: wanted = torch.no_grad()(self.reference)(inputs["ids"])[0]
                 return F.mse_loss(model(inputs["ids"])[0], wanted)
         """,
