@@ -3,7 +3,8 @@
 Nodes are autograd nodes that can be reached from any live tensor. Saved are those of them that still hold saved
 tensors: no backward has freed them. Bytes are of the storages of live tensors and of saved tensors. Passes are calls of
 a module with parameters, outermost ones only. A pass is recorded if a tensor that it returns, however wrapped, has a
-`grad_fn`; it is used if a gradient flowed through one of them.
+`grad_fn`; it is used if a gradient flowed through one of them and, where optimizers step, came to a parameter that one
+of them holds, or to a tensor that is no parameter.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ import sys
 import threading
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils.data import dataloader
 
 from .emission import Mark
@@ -138,6 +140,8 @@ def probes(measured: Measured) -> Iterator[None]:
     """Count at every batch that a DataLoader hands out, and mark passes."""
     depth = 0
     used: set[int] = set()
+    leaves: list[set[int]] = []  # of each recorded pass: the parameters that its graph leads to
+    stepped: set[int] = set()
 
     def at_batch() -> None:
         nodes, saved, size = count()
@@ -159,10 +163,15 @@ def probes(measured: Measured) -> Iterator[None]:
         if recorded:
             index = measured.recorded
             measured.recorded += 1
+            leaves.append(parameters_above(recorded))
             for tensor in recorded:
                 tensor.register_hook(lambda gradient: used.add(index))  # type: ignore[no-untyped-call]
 
+    def step(optimizer: torch.optim.Optimizer, arguments: object, named: object) -> None:
+        stepped.update(id(parameter) for group in optimizer.param_groups for parameter in group["params"])
+
     first = torch.nn.modules.module.register_module_forward_pre_hook(enter)
+    steps = register_optimizer_step_post_hook(step)
     last = torch.nn.modules.module.register_module_forward_hook(leave)
     try:
         with batches_seen_by(at_batch):
@@ -170,7 +179,27 @@ def probes(measured: Measured) -> Iterator[None]:
     finally:
         first.remove()
         last.remove()
-        measured.used = len(used)
+        steps.remove()
+        measured.used = sum(not (stepped and leaves[n]) or not leaves[n].isdisjoint(stepped) for n in used)
+
+
+def parameters_above(tensors: Iterable[torch.Tensor]) -> set[int]:
+    """What the graphs of tensors lead to, by identity; nothing if that is also something other than parameters."""
+    found: set[int] = set()
+    nodes: list[Any] = [tensor.grad_fn for tensor in tensors]
+    seen: dict[int, object] = {}
+    while nodes:
+        node = nodes.pop()
+        if id(node) in seen:
+            continue
+        seen[id(node)] = node
+        variable = getattr(node, "variable", None)
+        if variable is not None:
+            if not isinstance(variable, torch.nn.Parameter):
+                return set()
+            found.add(id(variable))
+        nodes += [after for after, _ in node.next_functions if after is not None]
+    return found
 
 
 @contextlib.contextmanager

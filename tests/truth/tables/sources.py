@@ -291,7 +291,81 @@ _IDLE: dict[str, Source] = {  # a pass whose graph nobody needs
     ),
 }
 
+_UNTRAINED: dict[str, Source] = {  # a pass that takes part in the loss, through a network that no optimizer holds
+    "teacher_in_loss": Source(
+        ("target = teacher(x) #@pass", "loss = F.mse_loss({m}(x), target)", *_STEP),
+        "loss",
+        live=False,
+        movable=False,
+        setup=("teacher = copy.deepcopy({m})", "teacher.eval()"),
+        idle=True,
+    ),
+    "moving_average": Source(
+        (
+            "future = averaged(x) #@pass",
+            "loss = F.smooth_l1_loss({m}(x), y + 0.9 * future)",
+            *_STEP,
+            "for old, new in zip(averaged.parameters(), {m}.parameters()):",
+            "    old.data.mul_(0.9).add_(new.data, alpha=0.1)",
+        ),
+        "loss",
+        live=False,
+        movable=False,
+        setup=("averaged = copy.deepcopy({m})",),
+        idle=True,
+    ),
+    "latent_encoder": Source(
+        ("codes = encoder(x) #@pass", "loss = F.mse_loss({m}(codes), y)", *_STEP),
+        "loss",
+        live=False,
+        movable=False,
+        setup=("encoder = nn.Sequential(nn.Linear(1024, 1024), nn.ReLU()).to(DEVICE)",),
+        idle=True,
+    ),
+    "reference_policy": Source(
+        (
+            "before = F.log_softmax(reference(x), -1) #@pass",
+            "loss = -F.logsigmoid(F.log_softmax({m}(x), -1) - before).mean()",
+            *_STEP,
+        ),
+        "loss",
+        live=False,
+        movable=False,
+        setup=("reference = copy.deepcopy({m})",),
+        idle=True,
+    ),
+}
+
 _MORE_MODELS: dict[str, Source] = {
+    "constant_teacher": Source(
+        ("target = teacher(x)", "loss = F.mse_loss({m}(x), target) #@pass", *_STEP),
+        "loss",
+        live=False,
+        movable=False,
+        setup=("teacher = copy.deepcopy({m})", "for p in teacher.parameters():", "    p.detach_()"),
+    ),
+    "late_group": Source(
+        ("codes = encoder(x) #@pass", "loss = F.mse_loss({m}(codes), y)", *_STEP),
+        "loss",
+        live=False,
+        movable=False,
+        setup=(
+            "encoder = nn.Sequential(nn.Linear(1024, 1024), nn.ReLU()).to(DEVICE)",
+            '{o}.add_param_group({"params": encoder.parameters()})',
+        ),
+    ),
+    "perceptual": Source(
+        (
+            "with torch.no_grad():",
+            "    wanted = features(y)",
+            "loss = F.l1_loss(features({m}(x)), wanted) #@pass",
+            *_STEP,
+        ),
+        "loss",
+        live=False,
+        movable=False,
+        setup=("features = nn.Sequential(nn.Linear(1000, 4096), nn.ReLU()).to(DEVICE)",),
+    ),
     "consistency": Source(
         ("with torch.no_grad():", "    target = teacher(x)", "loss = F.mse_loss({m}(x), target) #@pass", *_STEP),
         "loss",
@@ -380,4 +454,4 @@ _STATES: dict[str, Source] = {  # that the next iteration starts from
     ),
 }
 
-SOURCE: dict[str, Source] = {**_LOSSES, **_OUTPUTS, **_OBJECTS, **_IDLE, **_MORE_MODELS, **_STATES}
+SOURCE: dict[str, Source] = {**_LOSSES, **_OUTPUTS, **_OBJECTS, **_IDLE, **_UNTRAINED, **_MORE_MODELS, **_STATES}

@@ -79,6 +79,11 @@ class Value(NamedTuple):
         """Is it one constant?"""
         return not isinstance(self.constant, Missing)
 
+    @property
+    def is_short(self) -> bool:
+        """Are some references missing, beyond the most that one value has?"""
+        return self.open and len(self.refs) >= LIMIT
+
 
 NOTHING = Value(constant=Missing("nothing"))  # no value: what a place holds that was never reached
 PLAIN = Value()  # a number, a text, a tensor without a graph

@@ -315,7 +315,8 @@ def _next_of(frame: Frame, state: State, holder: Ref, source: Value, point: Poin
         take(frame, state, found, point)
         return found
     if type(holder) is Parameters:
-        return parameter(frame, state, holder, point)
+        found = parameter(frame, state, holder, point)
+        return found._replace(open=True) if source.is_short else found
     if type(holder) is not Object:
         return UNKNOWN
     if holder.kind is Kind.GENERATOR:

@@ -173,6 +173,8 @@ def call_method(frame: Frame, state: State, receiver: Value, name: str, argument
                 for key, value in edges.items() if made in again else ():
                     state.heap.add(made, key, value)  # one object stands for what the methods of all targets make
         result = join(result, found)
+    if receiver.is_short and name in modules.PARAMETERS:
+        return result._replace(open=True)  # those of one network more
     return result
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from torchmemlint.flow.domain.heap import BOXES, State, contained, reachable
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import Object, Parameters, Ref, path, root
-from torchmemlint.flow.domain.values import LIMIT, Value
+from torchmemlint.flow.domain.values import Value
 from torchmemlint.flow.engine.machine import Engine
 
 _NETWORKS = frozenset({Kind.INSTANCE, Kind.MODULE})
@@ -55,11 +55,20 @@ def held(state: State, holder: Value) -> set[Ref] | None:
     return found
 
 
-def is_short(state: State, networks: Iterable[Ref]) -> bool:
-    """Is it not known of which networks some consist, beside a few?"""
-    holders = (state.heap.edges(r).values() for r in reachable(state, set(networks)))
-    values = (value for edges in holders for value in edges if value.open and len(value.refs) >= LIMIT)
-    return any(type(r) is Object and r.kind in _NETWORKS for value in values for r in value.refs)
+def is_short(state: State, given: Iterable[Ref]) -> bool:
+    """Are there more networks than were followed in what some networks and optimizers consist of?"""
+    holders = reachable(state, {*given, *(r for r in state.heap.table if _is_optimizer(r))})
+    values = (value for holder in holders for value in state.heap.edges(holder).values())
+    several = (value for value in values if value.is_short)
+    return any(_is_of_network(r) for value in several for r in value.refs)
+
+
+def _is_optimizer(reference: Ref) -> bool:
+    return type(reference) is Object and reference.kind is Kind.OPTIMIZER
+
+
+def _is_of_network(reference: Ref) -> bool:
+    return type(reference) is Parameters or (type(reference) is Object and reference.kind in _NETWORKS)
 
 
 def _of_parameters(state: State, groups: Value | None) -> set[Ref] | None:

@@ -120,11 +120,16 @@ class Teaching:
         return self._beside_trained(idle)
 
     def _beside_trained(self, idle: dict[Source, Doubts]) -> dict[Source, Doubts]:
-        """Leave out the passes of a backward that leads to nothing else: it was written for their gradients."""
+        """Leave out the passes of a backward that leads to nothing else: it was written for their gradients.
+
+        Beside what may be trained anyway, it suffices that something else may have a graph.
+        """
         alone = set[Source]()
         for backward in self._run.effects(fx.Differentiate):
             if not self._wants(backward.sources, set(idle)):
-                alone |= self._run.provenance.ancestors(backward.sources)
+                through = self._run.provenance.ancestors(backward.sources)
+                others = any(root(s) in self._evidence.callees and root(s) not in idle for s in through)
+                alone |= {s for s in through if not (others and idle.get(s))}
         return {graph: one for graph, one in idle.items() if graph not in alone}
 
     def _passes(self) -> Iterator[tuple[Source, Iterable[Ref], Iterable[Source], bool]]:

@@ -40,7 +40,7 @@ _OWN = METHODS | SWITCHES | {"forward", gradients.TRAINING}
 _ITSELF = frozenset(
     "to cuda cpu half float double bfloat16 apply compile share_memory requires_grad_ to_empty type ipu xpu".split()
 )
-_PARAMETERS = frozenset({"parameters", "named_parameters", "get_parameter"})
+PARAMETERS = frozenset({"parameters", "named_parameters", "get_parameter"})
 _PARTS = frozenset({"children", "modules", "named_children", "named_modules", "get_submodule"})
 _SHARED = frozenset({"zero_grad", "state_dict", "load_state_dict", "type"})  # optimizers and others have these, too
 OF_PARAMETERS = frozenset({"torch.nn.ParameterDict", "torch.nn.ParameterList"})
@@ -328,7 +328,7 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
     if name in HOOKS:
         register(frame, state, of(target), site.value(0, "hook"), name, site.point)
         return Value(open=True)
-    if name in _PARAMETERS:
+    if name in PARAMETERS:
         if name == "named_parameters":
             named = _pairs(site, parameter(frame, state, Parameters.of(target), site.point))
             containers.shorten(state, named)
