@@ -27,7 +27,7 @@ from torchmemlint.rules.registry import all_rules, by_code
 
 ROOT = Path(__file__).parent.parent / "fixtures"
 RULES = [rule for rule in all_rules() if not rule.code.startswith("TML0")]
-CHECKED_TOGETHER = ("12", "3", "4", "5", "6", "7")  # first digits of codes: families whose findings meet in a file
+CHECKED_TOGETHER = ("12", "3", "4", "5", "6", "7", "8")  # first digits of codes: families whose findings meet in a file
 COMMENT = re.compile(r"# expect: (?P<findings>.*)")
 EXPECTED = re.compile(r"(?P<code>TML\d{3})(?: (?P<severity>error|warning|advice))?")
 

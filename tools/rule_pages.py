@@ -59,6 +59,7 @@ FAMILIES = (
     Family("5", "Allocation", "allocation", "What is put on the device, in which type, and how long it stays there."),
     Family("6", "The training step", "training-step", "Gradients, optimizers and precision."),
     Family("7", "Frameworks", "frameworks", "What frameworks keep, or keep running, on your behalf."),
+    Family("8", "Owners", "owners", "What holds networks and tensors, and is no graph: caches and the like."),
 )
 
 

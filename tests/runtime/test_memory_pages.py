@@ -69,7 +69,16 @@ def test_each_place_is_in_a_page_and_has_figures(name: str) -> None:
     assert any(unit in TABLES.MAKERS[name]() for unit in (" B", "MiB", "GiB"))
 
 
-FAMILY_PAGES = ("graphs", "gradient-mode", "activations", "loading", "allocation", "training-step", "frameworks")
+FAMILY_PAGES = (
+    "graphs",
+    "gradient-mode",
+    "activations",
+    "loading",
+    "allocation",
+    "training-step",
+    "frameworks",
+    "owners",
+)
 
 
 @pytest.mark.parametrize("name", FAMILY_PAGES)

@@ -17,6 +17,7 @@ from torchmemlint.flow.domain.heap import Mode, ModeOf
 from torchmemlint.flow.domain.manners import Given, How, Reading, Remark, Reset, Stored
 from torchmemlint.flow.domain.refs import Derived, Graph, Key, Loop, Phi, Place, Point, Ref, Result, Slot, Source
 from torchmemlint.flow.domain.values import NOTHING, TRUE, Value, join_all
+from torchmemlint.flow.ir.ops import Function
 
 
 @dataclass(slots=True)
@@ -327,6 +328,14 @@ class Serve(Effect):
 
     name: str  # qualified, but for a method's
     arguments: Arguments
+
+
+@dataclass(slots=True, eq=False)
+class Remember(Effect):
+    """A function was called whose decorator keeps what it is given, and what it gives, as long as the process lives."""
+
+    function: Function
+    arguments: Arguments  # by the names of its parameters, the object that a method belongs to among them
 
 
 @dataclass(slots=True, eq=False)

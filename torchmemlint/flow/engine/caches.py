@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments
+from collections.abc import Mapping
+
+from torchmemlint.flow.domain.effects import Arguments, Remember
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import State
 from torchmemlint.flow.domain.kinds import Special
-from torchmemlint.flow.domain.refs import Code, Point
+from torchmemlint.flow.domain.refs import Code, Input, Point, Ref
 from torchmemlint.flow.domain.values import Value, join_all, of
 from torchmemlint.flow.ir.control import Return
 from torchmemlint.flow.ir.ops import Decorator, Function
@@ -15,6 +17,7 @@ _CACHES = frozenset({"lru_cache", "cache", "memoize", "cached"})
 # Those that keep all: `functools.cache` is `lru_cache(maxsize=None)`; those of toolz, cytoolz and funcy fill a dict.
 _KEEP_ALL = frozenset("functools.cache toolz.memoize toolz.functoolz.memoize cytoolz.memoize funcy.memoize".split())
 _SIZED = frozenset({"functools.lru_cache", "methodtools.lru_cache"})  # of 128 results where no size is given
+_OF_PYTHON = frozenset({"functools.lru_cache", "functools.cache"})  # one for all objects of a class
 _FEW = 8  # results: so many do not grow
 
 
@@ -29,6 +32,21 @@ def keeps_results(function: Function) -> bool:
 def keeps_all(decorator: Decorator) -> bool:
     """Does a decorator of a library keep the results of a function, and forget none?"""
     return decorator.name in _KEEP_ALL or (decorator.name in _SIZED and None in decorator.arguments[:1])
+
+
+def cache_of(function: Function) -> Decorator | None:
+    """Return the decorator of Python's library that keeps the results of a function, and more than a few."""
+    if not keeps_results(function):
+        return None
+    return next((d for d in function.decorators if d.name in _OF_PYTHON), None)
+
+
+def remember(frame: Frame, function: Function, bound: Mapping[Ref, Value], point: Point) -> None:
+    """Log what a function is given whose cache is Python's own: under that it keeps the result."""
+    if cache_of(function) is not None:
+        given = {i.name: v for i, v in bound.items() if type(i) is Input and isinstance(i.name, str) and v.refs}
+        if given:
+            frame.log(Remember(point, function, Arguments(named=given)))
 
 
 def keep(frame: Frame, state: State, code: Code, result: Value, arguments: Arguments) -> None:

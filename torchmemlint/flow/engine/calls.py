@@ -361,6 +361,7 @@ def call_function(
     result = apply(frame, state, function, bound, arguments, point)
     if caches.keeps_results(function):
         caches.keep(frame, state, code, result, arguments)
+        caches.remember(frame, function, bound, point)
     return result
 
 

@@ -161,6 +161,10 @@ class Noting(Renaming):
         given = containers.spread(self.state, self.arguments(effect.arguments))
         self.frame.log(fx.Serve(self.at(effect), effect.name, given))
 
+    def remember(self, effect: fx.Remember) -> None:
+        """Keep what a function is given whose decorator does so."""
+        self.frame.log(fx.Remember(self.at(effect), effect.function, self.arguments(effect.arguments)))
+
     def infer(self, effect: fx.Infer | fx.Forward) -> None:
         """Run a module with gradients off."""
         module = self.value(effect.module)

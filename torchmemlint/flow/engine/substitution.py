@@ -21,7 +21,7 @@ from torchmemlint.flow.ir.blocks import missed
 from torchmemlint.flow.ir.control import For, If
 
 # Only taken down: no work.
-_NOTED = frozenset({fx.Bend, fx.Compute, fx.Hold, fx.Infer, fx.Move, fx.Put, fx.Ran, fx.Serve, fx.Use})
+_NOTED = frozenset({fx.Bend, fx.Compute, fx.Hold, fx.Infer, fx.Move, fx.Put, fx.Ran, fx.Remember, fx.Serve, fx.Use})
 _QUIET = _NOTED | {fx.Note, fx.Read, fx.Step, fx.Differentiate}  # they change nothing that an object holds
 
 
@@ -262,6 +262,7 @@ _PERFORMERS: dict[type[Effect], Callable[[Substitution, Any], None]] = {
     fx.Note: Substitution.note,
     fx.Move: Substitution.move,
     fx.Serve: Substitution.serve,
+    fx.Remember: Substitution.remember,
     fx.Register: Substitution.register,
     fx.Step: Substitution.step,
     fx.Returned: Substitution.returned,

@@ -28,6 +28,7 @@ from torchmemlint.flow.fact.parts import shared
 from torchmemlint.flow.fact.passes import Passes
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.fact.placing import placing, spared
+from torchmemlint.flow.fact.remembering import remembered
 from torchmemlint.flow.fact.retaining import differentiating, retained
 from torchmemlint.flow.fact.retention import retentions
 from torchmemlint.flow.fact.samples import memoised
@@ -118,6 +119,7 @@ def outcome(
             *places.deferred(done),
             *places.lingering(engine, done),
             *places.memoised(memoised(engine, units, done)),
+            *remembered(places, engine, programs, done),
             *places.served(services(engine, done)),
             *places.loaded(Loading(done)),
             *places.created(engine, programs),

@@ -13,6 +13,7 @@ from torchmemlint.flow.domain.manners import Given, How, Remark, Stored
 from torchmemlint.flow.fact.callers import Calling
 from torchmemlint.flow.fact.data import Access
 from torchmemlint.flow.fact.overwriting import Need
+from torchmemlint.flow.fact.owners import Owner
 from torchmemlint.flow.fact.reasons import Reason
 from torchmemlint.flow.fact.services import Each
 from torchmemlint.flow.fact.zeroing import Shown
@@ -226,6 +227,7 @@ About: TypeAlias = (
     | Copied
     | Access
     | Memo
+    | Owner
     | Placing
     | Held
     | Loading

@@ -21,6 +21,7 @@ _FAMILIES = {
     "5": "allocation",
     "6": "training-step",
     "7": "frameworks",
+    "8": "owners",
 }
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 

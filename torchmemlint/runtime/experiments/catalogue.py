@@ -10,6 +10,7 @@ from torchmemlint.runtime.experiments import (
     graphs,
     loading,
     materialisation,
+    owners,
     training_step,
 )
 from torchmemlint.runtime.experiments.base import Experiment, Size
@@ -124,6 +125,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         note="what the step returned is spent; its nodes stay on the host until the epoch ends",
     ),
     Experiment("TML702", "predictions gathered on the device", Effect.GROWTH, frameworks.predictions_on_device, Size()),
+    Experiment("TML804", "networks in the cache of a function", Effect.GROWTH, owners.cached_networks, Size()),
 )
 
 WITHOUT: dict[str, str] = {

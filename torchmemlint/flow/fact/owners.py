@@ -1,0 +1,19 @@
+"""Owners: in which manner something other than autograd holds networks and tensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Caching:
+    """What the cache of a function keeps."""
+
+    function: str
+    method: bool
+    parameter: str  # that is given a network
+    holds: bool  # or an object that holds one?
+
+
+Owner: TypeAlias = Caching

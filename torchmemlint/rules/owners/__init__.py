@@ -1,0 +1,1 @@
+"""What holds modules and tensors beside autograd: caches, hooks, and whoever else keeps them."""
