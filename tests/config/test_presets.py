@@ -87,6 +87,7 @@ def test_inference_says_nothing_of_backwards() -> None:
         "TML105",
         "TML107",
         "TML108",
+        "TML111",
         "TML301",
         "TML302",
         "TML303",

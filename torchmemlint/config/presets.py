@@ -59,7 +59,7 @@ PRESETS = (
         "The rules whose pattern takes more memory with every step or batch, as their experiments measure "
         "(`torchmemlint verify --rule CODE`), and those whose pattern keeps a graph beyond its step. What is only "
         "larger or slower than it could be is off, and so are the rules of plugins.",
-        only=(_RUN, "TML101", "TML102", "TML103", "TML104", "TML106", "TML109", "TML701", "TML702", "TML804"),
+        only=(_RUN, "TML101", "TML102", "TML103", "TML104", "TML106", "TML109", "TML111", "TML701", "TML702", "TML804"),
         plugins=False,
     ),
     Preset(

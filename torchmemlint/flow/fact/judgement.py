@@ -15,6 +15,7 @@ from torchmemlint.flow.fact.accelerated import accelerated
 from torchmemlint.flow.fact.activating import out_of_place
 from torchmemlint.flow.fact.callers import calling
 from torchmemlint.flow.fact.closing import Guards, closed
+from torchmemlint.flow.fact.contexts import kept_on_contexts
 from torchmemlint.flow.fact.discarding import discarded
 from torchmemlint.flow.fact.entries import inner, mentions, runs
 from torchmemlint.flow.fact.evidence import Evidence
@@ -124,6 +125,7 @@ def outcome(
             *places.loaded(Loading(done)),
             *places.created(engine, programs),
             *places.doubled(programs),
+            *kept_on_contexts(places, engine.index, programs),
             *places.fed(one for one in fed if one.code != "TML401"),
             *supplying.placed(places, (one for one in placed if one.loader is not None)),
             *places.activating(one for unit in programs for one in out_of_place(builders, unit)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -16,4 +17,12 @@ class Caching:
     holds: bool  # or an object that holds one?
 
 
-Owner: TypeAlias = Caching
+class OnContext(enum.Enum):
+    """What of an operation's tensors its context holds."""
+
+    OUTPUT = "output"
+    VIEW = "view of an output"
+    INPUT = "input"
+
+
+Owner: TypeAlias = Caching | OnContext

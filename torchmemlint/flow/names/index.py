@@ -32,7 +32,9 @@ _OPERATORS = frozenset(
     for name in ("add", "sub", "mul", "truediv", "matmul", "or", "lshift", "rshift", "and")
 )
 _RUNNING = frozenset({"__init__", "forward"})
-_OPERATIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
+_OPERATIONS = frozenset(
+    f"torch.autograd.{name}" for name in ("Function", "function.Function", "function.InplaceFunction")
+)
 _FILLING = frozenset({"append", "appendleft", "add", "extend", "insert", "put", "push", "setdefault", "update"})
 _INSIDE = (AttributePlace, ItemPlace)
 _BOXES = frozenset({"dict", "list", "collections.UserDict", "collections.OrderedDict", "collections.defaultdict"})

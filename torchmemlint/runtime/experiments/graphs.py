@@ -1,4 +1,4 @@
-"""Graphs that outlive their step: TML101 to TML109, TML701."""
+"""Graphs that outlive their step: TML101 to TML109, TML111, TML701."""
 
 from __future__ import annotations
 
@@ -184,3 +184,33 @@ def step_outputs(bench: Bench) -> object:
         loss.backward()
         optimizer.step()
     return module
+
+
+class _Gate(torch.autograd.Function):
+    """An activation whose backward needs its output."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, on_context: bool) -> torch.Tensor:
+        output = torch.sigmoid(x)
+        ctx.on_context = on_context
+        if on_context:
+            ctx.output = output
+        else:
+            ctx.save_for_backward(output)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
+        output = ctx.output if ctx.on_context else ctx.saved_tensors[0]
+        return grad * output * (1 - output), None
+
+
+def output_on_context(bench: Bench) -> object:
+    """A network with an activation of its own, in training."""
+    width = bench.size.width
+    model = nn.Linear(width, width).to(bench.device)
+    for _ in bench.turns():
+        output: Any = _Gate.apply(model(examples(bench)), not bench.good)
+        output.square().mean().backward()
+        del output
+    return model
