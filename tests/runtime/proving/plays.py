@@ -67,6 +67,7 @@ LOWER = frozenset(
         "TML107/bad_script",
         "TML107/bad_trainer_class",
         "TML107/bad_walked_networks",
+        "TML113/bad_no_boxes",
         "TML201/bad_beside_a_graph_of_the_caller",
         "TML201/bad_beside_train",
         "TML201/bad_diffusion",

@@ -1,9 +1,7 @@
 """Effects: what a caller must know of a call, in the order in which it happens.
 
-A function is run once with symbols for its inputs. Each effect names what is not known yet by those symbols; at a call
-they are replaced by what the caller has, and the effect is performed there, by the same functions that a statement of
-the caller would use. So a loop of the caller repeats what a callee stores, and a callback that is only known to the
-caller is called there.
+A function is run once with symbols for its inputs. At a call they become what the caller has, and each effect is done
+there, as a statement would be: a loop of the caller repeats what a callee stores, and calls a callback of the caller.
 """
 
 from __future__ import annotations
@@ -252,7 +250,7 @@ class Keep(Effect):
 
 @dataclass(slots=True, eq=False)
 class Hold(Effect):
-    """When a loop comes round, variables of its function still hold what the iteration has made."""
+    """When a loop comes round, or at a `continue`, variables still hold what the iteration has made."""
 
     held: tuple[tuple[str, frozenset[Source]], ...]
 
@@ -272,7 +270,7 @@ class Slotted(Effect):
 class Put(Effect):
     """Something with a graph was put into a container, by what a call led to.
 
-    `made`: where the container was made. `names`: of the attributes that hold it.
+    `made`: where that was. `names`: of the attributes that hold it.
     """
 
     sources: frozenset[Source]
@@ -332,10 +330,10 @@ class Serve(Effect):
 
 @dataclass(slots=True, eq=False)
 class Remember(Effect):
-    """A function was called whose decorator keeps what it is given, and what it gives, as long as the process lives."""
+    """A function was called whose decorator keeps what it is given, a method's object too: by the parameters' names."""
 
     function: Function
-    arguments: Arguments  # by the names of its parameters, the object that a method belongs to among them
+    arguments: Arguments
 
 
 @dataclass(slots=True, eq=False)

@@ -9,7 +9,7 @@ from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.refs import Loop
 from torchmemlint.flow.domain.values import UNKNOWN, Value, join
 from torchmemlint.flow.engine import access, conditions
-from torchmemlint.flow.engine.loops import run_loop
+from torchmemlint.flow.engine.loops import run_loop, skipped
 from torchmemlint.flow.engine.narrowing import narrow
 from torchmemlint.flow.engine.transfer import SIMPLE, value_of
 from torchmemlint.flow.ir import ops
@@ -179,6 +179,8 @@ def _break(frame: Frame, state: State, op: Break) -> None:
 
 def _continue(frame: Frame, state: State, op: Continue) -> None:
     if frame.continues:
+        if frame.loops:
+            skipped(frame, state, frame.at(op))
         frame.continues[-1].append(state.copy())
     state.dead = True
 

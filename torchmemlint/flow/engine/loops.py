@@ -222,6 +222,24 @@ def _hold(frame: Frame, back: State, loop: Loop) -> None:
             frame.log(Hold(Point(loop.site, loop.context), found))
 
 
+def skipped(frame: Frame, state: State, point: Point) -> None:
+    """Log what variables hold with a graph that the iteration has made, and no backward has run through, where it ends
+    before its end."""
+    loop = frame.loops[-1]
+    made, kept, held = frame.provenance.made_in(loop), NO_SOURCES, dict[str, frozenset[Source]]()
+    for (holder, key), notes in frame.writes[loop].items():
+        if not _is_own(frame, holder):
+            kept = kept.union(*(note.sources for note in notes))
+        elif isinstance(key, str):
+            value = state.variables.get(key) if holder is None else state.heap.get(holder, key)
+            sources = with_graphs(reached(state, value)) - state.spent if value is not None else NO_SOURCES
+            if sources := frozenset(s for s in sources if root(s) in made or type(s) is Phi):
+                held[key] = sources
+    found = tuple((name, sources) for name, sources in held.items() if sources.isdisjoint(kept))
+    if found:
+        frame.log(Hold(point, found))
+
+
 def _is_own(frame: Frame, holder: Ref | None) -> bool:
     """Does a place belong to a variable of the function itself?"""
     return holder is None or holder is frame.own

@@ -35,6 +35,7 @@ from torchmemlint.flow.fact.retention import retentions
 from torchmemlint.flow.fact.samples import memoised
 from torchmemlint.flow.fact.seen import backwards, called_elsewhere, computing, forwards, handed
 from torchmemlint.flow.fact.services import services
+from torchmemlint.flow.fact.skipping import skipped
 from torchmemlint.flow.fact.storing import Readers, needing
 from torchmemlint.flow.fact.zeroing import zeroings
 from torchmemlint.flow.ir.ops import Unit
@@ -120,6 +121,7 @@ def outcome(
             *places.deferred(done),
             *places.lingering(engine, done),
             *places.memoised(memoised(engine, units, done)),
+            *skipped(places, engine, done),
             *remembered(places, engine, programs, done),
             *places.served(services(engine, done)),
             *places.loaded(Loading(done)),

@@ -19,7 +19,7 @@ from torchmemlint.flow.fact.evidence import CERTAIN, Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.services import innermost
 from torchmemlint.flow.ir.blocks import operations
-from torchmemlint.flow.ir.control import For, While
+from torchmemlint.flow.ir.control import Continue, For, While
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Bind, Load, Op, Unbind
 
@@ -38,7 +38,7 @@ class Lingering:
 
 def lingering(engine: Engine, run: Run, evidence: Evidence) -> Iterator[Lingering]:
     """Yield the variables of one run."""
-    holds = list(run.met(fx.Hold))
+    holds = [(event, hold) for event, hold in run.met(fx.Hold) if type(hold.point.site) is not Continue]
     passes = list(inferring(run, evidence)) if holds else []
     for event, hold in holds if passes else ():
         repeat = next((e for e in reversed(event.around) if isinstance(e, fx.Repeat)), None)
@@ -80,13 +80,13 @@ def _holding(engine: Engine, run: Run, hold: fx.Hold, head: tuple[Op, ...]) -> s
 def _is_overwritten_late(loop: For | While, name: str, call: Op) -> bool:
     """Is a variable bound anew only after the next pass, and read neither before that nor after the loop?"""
     inside = list(operations([loop]))
-    if _first(inside[: inside.index(call)], name) is not None:
+    if first_use(inside[: inside.index(call)], name) is not None:
         return False
     around = list(operations(loop.owner.body))
-    return not isinstance(_first(around[around.index(loop) + len(inside) :], name), Load)
+    return not isinstance(first_use(around[around.index(loop) + len(inside) :], name), Load)
 
 
-def _first(ops: list[Op], name: str) -> Op | None:
+def first_use(ops: list[Op], name: str) -> Op | None:
     """Return the first operation on a variable."""
     return next((op for op in ops if isinstance(op, Bind | Unbind | Load) and op.name.text == name), None)
 

@@ -25,4 +25,13 @@ class OnContext(enum.Enum):
     INPUT = "input"
 
 
-Owner: TypeAlias = Caching | OnContext
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """What variables hold of a batch that is left out."""
+
+    names: tuple[str, ...]
+    caught: bool  # where memory has run out?
+    can_go: bool  # is each of them bound there, and read nowhere before it is bound anew?
+
+
+Owner: TypeAlias = Caching | OnContext | Skipped

@@ -103,7 +103,7 @@ class Places:
                 if note.what is not Remark.DATA and note.flag.known and note.point.chain():
                     yield self.at(note.point, "TML202", within=self.first(note.within), remark=note.what)
             for one in bypasses(run, evidence):
-                graphs = self._graphs(self._begun(run, evidence, one.sources))
+                graphs = self.begun(run, evidence, one.sources)
                 yield self.at(one.point, "TML205", one.doubts, graphs=graphs, within=self.of(one.by), about=one.access)
             for kept in collected(run, evidence):
                 moves = tuple(self.of(point.chain()[0]) for point in (kept.on_device, kept.to_host))
@@ -235,7 +235,7 @@ class Places:
                 if sites and one.kept.chain():
                     place = meeting(sites, one.kept.chain())  # told where it is decided when backward runs
                     calls = tuple(map(self.of, sites[sites.index(place) + 1 :]))
-                    graphs = self._graphs(self._begun(run, evidence, one.sources))
+                    graphs = self.begun(run, evidence, one.sources)
                     yield Case(
                         self.of(place),
                         "TML108",
@@ -338,7 +338,7 @@ class Places:
         """Yield backward passes that keep their graph for nobody."""
         for run, evidence, one in found:
             if not one.needed:
-                graphs = self._graphs(self._begun(run, evidence, one.sources))
+                graphs = self.begun(run, evidence, one.sources)
                 case = self.at(one.point, "TML105", one.doubts, graphs=graphs, creates=one.creates)
                 yield case if one.outdated is None else self._again(case, one.outdated)
 
@@ -353,10 +353,14 @@ class Places:
         for run, evidence, one in found:
             step, zeroed, alone = self.first(one.step), self.first(one.zeroed), self.first(one.alone)
             if not one.needed and step is not None and zeroed is not None:
-                graphs = self._graphs(self._begun(run, evidence, one.makers))
+                graphs = self.begun(run, evidence, one.makers)
                 how = Discarding(step, zeroed, one.given, alone, one.spares)
                 backward = self.first(one.backward)
                 yield self.at(one.point, "TML107", one.doubts, graphs=graphs, backward=backward, about=how)
+
+    def begun(self, run: Run, evidence: Evidence, sources: frozenset[Source]) -> tuple[Place, ...]:
+        """Return where the graphs begin that sources have."""
+        return self._graphs(self._begun(run, evidence, sources))
 
     def _graphs(self, begun: Iterable[Point]) -> tuple[Place, ...]:
         return tuple(dict.fromkeys(place for point in begun if (place := self._begin(point)) is not None))

@@ -1,0 +1,49 @@
+"""TML113 skipped-batch-keeps-graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Position, Severity, Span
+from torchmemlint.flow.fact.owners import Skipped
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.told import Told
+
+
+class SkippedBatchKeepsGraph(TellingRule):
+    """A batch is left out, and the next one is run while variables hold the graph of that."""
+
+    def tell(self, told: Told) -> Finding:
+        """Say what holds the graph of the batch that is left out."""
+        skipped = told.about(Skipped)
+        names = " and ".join(filter(None, (", ".join(f"`{n}`" for n in skipped.names[:-1]), f"`{skipped.names[-1]}`")))
+        hold = "holds" if len(skipped.names) == 1 else "hold"
+        return told.finding(
+            self,
+            f"{names} {hold} the graph of the skipped batch, with all activations, while the next one runs",
+            _evidence(told),
+            severity=Severity.WARNING if skipped.caught else Severity.ADVICE,
+            fix=_fix(told, skipped),
+        )
+
+
+def _evidence(told: Told) -> Iterator[Evidence]:
+    yield from told.begun()
+    yield told.link(told.case.place, "no backward has freed it here")
+    if told.case.backward is not None:
+        yield told.link(told.case.backward, "which this does for other batches")
+    yield from told.around("the next iteration runs the pass before the names are bound anew")
+    yield from told.called()
+
+
+def _fix(told: Told, skipped: Skipped) -> Fix:
+    deleted = f"del {', '.join(skipped.names)}"
+    if not skipped.can_go or told.statement != told.span or told.case.doubts:
+        return Fix(f"Let go of them first: `{' = '.join(skipped.names)} = None`", Applicability.HINT)
+    rows = told.facts.source.rows
+    row = told.span.start.row
+    start = Position(row, told.span.start.column)
+    before = rows[row - 1][: start.column - 1]
+    alone = not before.strip()
+    text = f"{deleted}\n{before}" if alone else f"{deleted}; "
+    return Fix(f"Delete them first: `{deleted}`", Applicability.SAFE, (Edit(Span(start, start), text),))
