@@ -49,6 +49,8 @@ class Doubt(enum.Enum):
     RESET = "it is emptied or replaced under a condition"
     CUT = "it is a part of a run that was too long to be followed to its end"
     ORDER = "a value decides whether samples are read in order, where the workers share one copy between them"
+    LITTLE = "it is little: less than 64 KiB, by the sizes that were seen"
+    SIZE = "it is worth a change only where the tensors are large, and how large they are was not seen"
     UNSEEN_INPUT = "whether the argument has a graph is decided by a caller that was not seen"
 
     @property
@@ -80,6 +82,10 @@ class Claim(enum.Enum):
     KEPT = "a graph is kept"
     WASTED = "a pass records one for nothing"
     BACKWARD = "a backward pass keeps or waits for more than it needs"
+
+
+OF_WORTH = frozenset({Doubt.LITTLE, Doubt.SIZE})
+"""Doubts whether what is found is worth a change, not whether it is so."""
 
 
 _LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.GIVEN, Doubt.BESIDE, Doubt.BY_NAME})

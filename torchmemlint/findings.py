@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from torchmemlint.amounts import Amount
 from torchmemlint.doubts import Confidence, Doubt, confidence
 from torchmemlint.immutable import immutable
 from torchmemlint.measured import Measured
@@ -149,6 +150,7 @@ class Finding:
     fix: Fix | None = None
     why: str = ""  # why the pattern costs memory, one sentence
     doubts: tuple[Doubt, ...] = ()  # what could not be determined; decides the property `confidence`
+    amount: Amount | None = None  # the bytes it concerns, as far as the sizes in the source tell
     fingerprint: str = field(default="", compare=False)  # see `fingerprints`; set by the engine
     former_fingerprint: str = field(default="", compare=False)  # by which older files of measurements know it
     measured: Measured | None = field(default=None, compare=False)  # by an earlier run of a program; set by the engine

@@ -29,6 +29,17 @@ DISCRETE_TYPES = frozenset(
     "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 short int long BoolTensor ByteTensor CharTensor "
     "ShortTensor IntTensor LongTensor".split()
 )
+WIDTHS = {  # bytes of one number
+    f"torch.{name}": width
+    for width, names in {
+        1: "bool uint8 int8",
+        2: "float16 half bfloat16 int16 short",
+        4: "float32 float int32 int",
+        8: "float64 double int64 long complex64 cfloat",
+        16: "complex128 cdouble",
+    }.items()
+    for name in names.split()
+}
 CUTS = frozenset({"detach", "detach_"})
 BACKWARD_OPTIONS = frozenset({"gradient", "retain_graph", "create_graph", "inputs"})  # keywords of `Tensor.backward`
 # Same elements in another place, dtype, or view: the graph goes through.

@@ -1,7 +1,8 @@
 """The findings as a JSON list in the shape of ruff's.
 
 Every field of ruff's own output is there (`cell` and `noqa_row` too), so what reads that reads this; `confidence`,
-`doubts`, `evidence` and `fingerprint` are added, and `measured` where an earlier run told what the finding costs.
+`doubts`, `evidence` and `fingerprint` are added, `amount` where the source tells how many bytes it is about, and
+`measured` where an earlier run told what the finding costs.
 `schema.json` beside this module describes it.
 """
 
@@ -27,6 +28,7 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
 def finding_object(finding: Finding, root: Path) -> dict[str, Any]:
     """One finding."""
     told = {} if finding.measured is None else {"measured": finding.measured.to_json()}
+    sized = {} if finding.amount is None else {"amount": finding.amount.to_json()}
     return {
         "cell": place(finding, finding.span.start).cell,
         "code": finding.code,
@@ -43,6 +45,7 @@ def finding_object(finding: Finding, root: Path) -> dict[str, Any]:
         "fix": None if finding.fix is None else _fix(finding.fix, finding),
         "fingerprint": finding.fingerprint,
         "url": rule_url(finding.code),
+        **sized,
         **told,
     }
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from torchmemlint.doubts import Doubt
+from torchmemlint.amounts import Amount
+from torchmemlint.doubts import Doubt, ordered
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.ir.ops import Op
@@ -23,12 +25,29 @@ def report(
     *,
     severity: Severity | None = None,
     fix: Fix | None = None,
-    doubts: tuple[Doubt, ...] = (),
+    doubts: Iterable[Doubt] = (),
+    amount: Amount | None = None,
 ) -> Finding:
-    """A finding of `rule` at a place of the file, with others that contribute to it."""
+    """A finding of `rule` at a place of the file, with others that contribute to it.
+
+    `amount` is what it concerns: little of that is advice, and is said.
+    """
     whole, links = facts.source.statement_span(span), tuple(evidence)
+    doubted = ordered((*doubts, *doubts_of(amount)))
+    if amount is not None:
+        severity = severity if amount.is_much else Severity.ADVICE
+        message = f"{message} ({amount.words})"
+    if fix is not None and doubted and fix.applicability is Applicability.SAFE:
+        fix = replace(fix, applicability=Applicability.UNSAFE)
     severity = severity or rule.severity
-    return Finding(rule.code, rule.name, severity, message, facts.path, span, whole, links, fix, rule.why, doubts)
+    return Finding(
+        rule.code, rule.name, severity, message, facts.path, span, whole, links, fix, rule.why, doubted, amount
+    )
+
+
+def doubts_of(amount: Amount | None) -> frozenset[Doubt]:
+    """Return what makes it doubtful that so much is worth a change."""
+    return frozenset((Doubt.LITTLE,)) if amount is not None and amount.is_little else frozenset()
 
 
 def report_operation(
@@ -40,11 +59,13 @@ def report_operation(
     severity: Severity | None = None,
     evidence: Iterable[tuple[Op, str]] = (),
     fix: Fix | None = None,
+    doubts: Iterable[Doubt] = (),
+    amount: Amount | None = None,
 ) -> Finding:
     """A finding of `rule` at an operation of the file, with others that contribute to it."""
     place = facts.source.span_of
     links = dict.fromkeys(Evidence(text, place(other.span)) for other, text in evidence)
-    return report(rule, facts, place(op.span), message, links, severity=severity, fix=fix)
+    return report(rule, facts, place(op.span), message, links, severity=severity, fix=fix, doubts=doubts, amount=amount)
 
 
 def written(facts: FileFacts, op: Op, limit: int) -> str:

@@ -7,13 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from torchmemlint.doubts import Doubt, confidence, ordered
+from torchmemlint.doubts import Doubt, confidence
 from torchmemlint.findings import Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.fact.outcomes import About, Case, Place, Serving
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.arguments import WrittenCall, call_at
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import report
+from torchmemlint.rules.findings import doubts_of, report
 from torchmemlint.syntax.source_module import Piece, SourceModule, span_in
 from torchmemlint.syntax.text import shortened
 
@@ -30,7 +30,7 @@ class Told:
         self.facts, self.case = facts, case
         self._rows: dict[Path, list[str]] = {facts.path: facts.source.rows}
         self.span = self.span_of(case.place)
-        self.doubts = case.doubts | {Doubt.UNMADE} if case.unmade else case.doubts
+        self.doubts = case.doubts | ({Doubt.UNMADE} if case.unmade else set()) | doubts_of(case.amount)
         self.confidence = confidence(self.doubts)
 
     @cached_property
@@ -72,8 +72,10 @@ class Told:
         fix: Fix | None = None,
     ) -> Finding:
         """The finding that a rule makes of it."""
-        doubts = ordered(self.doubts)
-        return report(rule, self.facts, self.span, message, evidence, severity=severity, fix=fix, doubts=doubts)
+        amount, doubts = self.case.amount, self.doubts
+        return report(
+            rule, self.facts, self.span, message, evidence, severity=severity, fix=fix, doubts=doubts, amount=amount
+        )
 
     def link(self, place: Place, message: str) -> Evidence:
         """A place with what it contributes."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from pathlib import Path
 
+from torchmemlint.amounts import Amount, largest
 from torchmemlint.doubts import Confidence, Doubt, confidence, rank
 from torchmemlint.flow.domain import refs
 from torchmemlint.flow.domain.heap import Mode
@@ -76,15 +77,17 @@ class Cases:
             raise failure
         found: dict[tuple[Place, str], Case] = {}
         large: set[tuple[Place, str]] = set()  # where one of the graphs is
+        amounts: dict[tuple[Place, str], list[Amount | None]] = {}
         for case in self._all(path, pulse):
             key = (case.place, case.code)
             if not case.little:
                 large.add(key)
+            amounts.setdefault(key, []).append(case.amount)
             if case.place.path == path and (key not in found or _surer(case, found[key])):
                 found[key] = case
         told = {(place.span[0], code) for place, code in found}
         kept = [
-            replace(case, little=False) if case.little and (place, code) in large else case
+            replace(case, little=case.little and (place, code) not in large, amount=largest(amounts[(place, code)]))
             for (place, code), case in found.items()
             if (place.span[0], _SAME.get(code)) not in told
         ]

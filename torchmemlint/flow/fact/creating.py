@@ -12,19 +12,22 @@ from dataclasses import dataclass
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.devices import is_accelerator, is_device
-from torchmemlint.flow.fact.sizes import Sizes, argument
+from torchmemlint.flow.fact.numbers import argument
+from torchmemlint.flow.fact.sizes import Sizes
 from torchmemlint.flow.ir.blocks import Layout, operations
 from torchmemlint.flow.ir.control import For, If, While
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Call, CallMethod, Choose, Compare, Constant, Function, Make, Op, Operate, Unit
 from torchmemlint.flow.ir.places import NO_TEMP, Argument, Spread, Temp
 from torchmemlint.knowledge import operations as known
+from torchmemlint.knowledge import torch_api
 
 _SMALL = 1024  # numbers; less costs next to nothing
-_LARGE = 65_536  # numbers: 256 KiB of float32, which take longer to copy than a copy takes to begin
+_FLOAT = 4  # bytes
 _RANDOM = frozenset({"rand", "randn", "randint", "randperm"})
 _ALIKE = frozenset({"zeros", "ones", "empty", "full", "eye"})  # the same to the bit wherever they are made
 _RANGES = frozenset({"arange", "range"})
+_WHOLE = frozenset({"arange", "randint", "randperm"})  # of int64, where they are told nothing else
 _MOVING = frozenset({"to", "cuda"})
 _WAITING = frozenset({"non_blocking", "async"})
 _DEFAULT_DEVICE = ("set_default_device", "set_default_tensor_type", "with torch.device(")
@@ -42,7 +45,9 @@ class Creation:
     created: Op
     exact: bool  # do the same numbers come out on a device?
     same_place: bool  # does `device=` put it there as well? `.cuda(None)` is a GPU, `device=None` is not
-    matters: bool  # is it large, and made again and again?
+    nbytes: int | None
+    repeated: bool  # is it made again and again?
+    grows: bool  # with the data?
 
 
 def creations(engine: Engine, unit: Unit, text: str) -> Iterator[Creation]:
@@ -61,7 +66,7 @@ class _Function:
     def __init__(self, engine: Engine, function: Function) -> None:
         self._engine, self._function = engine, function
         self._flow, self._layout = definitions(function), Layout(function)
-        self._sizes = Sizes(function, self._flow)
+        self._sizes = Sizes(function, self._flow, engine.imported([function.unit]))
 
     def creations(self) -> Iterator[Creation]:
         for op in operations(self._function.body):
@@ -85,13 +90,14 @@ class _Function:
             return None  # a start that is the same with and without a GPU
         constants = (self._flow.made.get(one.temp) for one in created.arguments)
         fractional = any(isinstance(one, Constant) and isinstance(one.value, float) for one in constants)
-        large = self._sizes.axes_of_data(shape) > 1 if numbers is None else numbers >= _LARGE
         return Creation(
             op,
             created,
             factory in _ALIKE or (factory == "arange" and not fractional),
             op.name != "cuda" or not given or is_accelerator(self._flow, given[0].temp),
-            large and self._is_repeated(op, factory),
+            numbers * self._width(factory, created) if numbers is not None else None,
+            self._is_repeated(op, factory),
+            self._sizes.axes_of_data(shape) > 1,
         )
 
     # Where it goes.
@@ -189,6 +195,12 @@ class _Function:
         counts = [at_most(size) for size in sizes]
         known_counts = [count for count in counts if count is not None]
         return math.prod(known_counts) if len(known_counts) == len(counts) else None
+
+    def _width(self, factory: str, created: Op) -> int:
+        """Return the bytes of one of its numbers."""
+        given = argument(created, -1, "dtype")
+        known_width = torch_api.WIDTHS.get(self._flow.name(given)) if given != NO_TEMP else None
+        return known_width or (2 * _FLOAT if factory in _WHOLE else _FLOAT)
 
     def _written_out(self, shape: Iterable[Temp]) -> Iterator[Temp]:
         """Yield the sizes of a shape, those in a tuple each by itself."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
+from torchmemlint.amounts import Amount
 from torchmemlint.doubts import Confidence, Doubt, confidence, rank
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.manners import Given, How, Remark, Stored
@@ -257,6 +258,7 @@ class Case:
     calls: tuple[Place, ...] = ()  # that led there, innermost first
     runs: tuple[Place, ...] = ()  # the forwards of networks that a wasted pass runs
     switched: Place | None = None  # where eval() was called on its network
+    amount: Amount | None = None  # the bytes that it concerns, as far as sizes tell
     little: bool = False  # does its graph take next to nothing of an accelerator's memory?
     through: bool = False  # is not it read or detached, but only what other networks make of it?
     kept: Place | None = None  # by what its graph lives on from iteration to iteration

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import dropwhile
 from typing import Any
 
+from torchmemlint.amounts import Amount
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.kinds import Kind
@@ -182,7 +183,10 @@ class Places:
         for unit in units:
             for one in creations(engine, unit, self._sources.text(self._sources.path(unit))):
                 creating = Creating(self.of(one.created), one.exact, one.same_place)
-                yield Case(self.of(one.moved), "TML501", frozenset(), advice=not one.matters, about=creating)
+                amount = Amount(one.nbytes) if one.nbytes is not None else None
+                doubts = frozenset({Doubt.SIZE} if amount is None and not (one.repeated or one.grows) else ())
+                advice = not one.repeated or (amount is None and not one.grows)
+                yield Case(self.of(one.moved), "TML501", doubts, advice=advice, amount=amount, about=creating)
 
     def doubled(self, units: Iterable[Unit]) -> Iterator[Case]:
         """Yield the tensors of numpy's default precision that are brought to a device."""

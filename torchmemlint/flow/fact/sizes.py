@@ -1,36 +1,19 @@
-"""Sizes: what a function's operations tell of numbers: how large they are at most, or that they are a batch's.
-
-A name counts for what all assignments to it say; one that is bound in any other way is not known.
-"""
+"""Sizes: what a function's operations tell of axes: that they are as long as a batch, or grow with the data."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
+from torchmemlint.flow.fact.numbers import DEPTH, Definition, Numbers, argument, integer
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
-from torchmemlint.flow.ir.control import For
 from torchmemlint.flow.ir.defuse import DefUse, definitions
-from torchmemlint.flow.ir.places import NO_TEMP, Argument, ComputedKey, ConstantKey, Name, Scope, SliceKey, Spread, Temp
+from torchmemlint.flow.ir.places import ComputedKey, ConstantKey, SliceKey, Spread, Temp
 
-_DEPTH = 6
-_RANGES = frozenset({"torch.arange", "numpy.arange"})
-_SPACED = {"torch.linspace": "steps", "torch.logspace": "steps", "numpy.linspace": "num", "numpy.logspace": "num"}
 _REDUCING = frozenset("amax amin argmax argmin max mean min norm prod std sum".split())  # along `dim`
 _FILLING = frozenset("empty ones rand randn zeros".split())
-_SAME_LENGTH = frozenset({"tolist", "numpy", "cpu"})
 _FIRST = 0  # the axis of a batch's items
-
-
-@dataclass(frozen=True, slots=True)
-class _Definition:
-    """What a name is assigned: a value, or an element of what that unpacks to (`index`, of `among`)."""
-
-    value: Temp
-    index: int | None = None
-    among: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,113 +28,18 @@ class _Axis:
 class Sizes:
     """Asked about the values of one function, or of a file's body."""
 
-    def __init__(self, function: ops.Function, flow: DefUse | None = None) -> None:
-        self._function, self._flow = function, flow or definitions(function)
+    def __init__(self, function: ops.Function, flow: DefUse | None = None, others: Collection[ops.Unit] = ()) -> None:
+        """`others` are files that may declare options."""
+        self._flow = flow or definitions(function)
+        self._numbers = Numbers(function, self._flow, others=others)
         self._ops = list(operations(function.body))
 
-    def _defined(self, source: Temp) -> _Definition | None:
-        """Return what a name is assigned; None where it is changed in place, or bound to what a loop runs over."""
-        match self._flow.made.get(source):
-            case For() | ops.Operate(place=Name()):
-                return None
-            case ops.Unpack(src=src, targets=targets, star=star):
-                made, number = self._flow.made.get(src), targets.index(source)
-                if isinstance(made, For):
-                    return None
-                if isinstance(made, ops.Make) and star < 0 and len(made.entries) == len(targets):
-                    return _Definition(made.entries[number].temp)
-                return _Definition(src, number, len(targets))
-        return _Definition(source)
-
-    def _definitions(self, name: str) -> list[_Definition]:
-        """Return all that a name is assigned; nothing where it is bound in another way as well."""
-        found = [self._defined(source) for source in self._flow.bound.get(name, ())]
-        known = [one for one in found if one is not None]
-        is_given = any(parameter.name == name for parameter in self._function.parameters)
-        return known if len(known) == len(found) and not is_given else []
-
-    # Numbers.
-
-    def at_most(self, size: Temp, depth: int = 0) -> int | None:
+    def at_most(self, size: Temp) -> int | None:
         """Return the greatest number that a value may be; None where that is not known."""
-        match self._flow.made.get(size):
-            case ops.Constant(value=int(number)) if not isinstance(number, bool):
-                return number
-            case ops.Load(name=name) if depth < _DEPTH:
-                is_here = name.text in self._flow.bound or self._function.parent is None
-                if name.scope is Scope.GLOBAL and not is_here:
-                    return Sizes(self._function.unit.module)._greatest(name.text, "at_most", depth)
-                return self._greatest(name.text, "at_most", depth)
-            case ops.Call() as call if self._builtin(call) == "len" and len(call.arguments) == 1:
-                return self._length(call.arguments[0].temp, depth + 1)
-            case ops.GetAttribute(name=name):
-                return self._of_attribute(name)
-            case ops.Operate(operator="*" | "+" as operator, operands=operands) if len(operands) == 2:
-                numbers = [self.at_most(operand, depth + 1) for operand in operands]
-                known = [number for number in numbers if number is not None]
-                if len(known) == len(numbers):
-                    return math.prod(known) if operator == "*" else sum(known)
-        return None
+        return self._numbers.at_most(size)
 
-    def _of_attribute(self, name: str) -> int | None:
-        """Return the default of an option of the command line, or the one number that methods give an attribute."""
-        found: list[int | None] = []
-        for function in self._function.unit.functions:
-            if "add_argument" in function.mentions or (function.cls is not None and function.cls is self._function.cls):
-                flow = definitions(function)
-                for op in operations(function.body):
-                    if isinstance(op, ops.SetAttribute) and op.name == name and function.cls is not None:
-                        found.append(_integer(flow.made.get(op.src)))
-                    elif isinstance(op, ops.CallMethod) and op.name == "add_argument" and _is_option(flow, op, name):
-                        found.append(_integer(flow.made.get(argument(op, NO_TEMP, "default"))))
-        known = [number for number in found if number is not None]
-        return max(known) if known and len(known) == len(found) else None
-
-    def _length(self, held: Temp, depth: int) -> int | None:
-        """Return how many elements something holds at most."""
-        if depth > _DEPTH:
-            return None
-        match self._flow.made.get(held):
-            case ops.Make(kind="list" | "tuple", entries=entries):
-                return None if any(entry.spread is not Spread.PLAIN for entry in entries) else len(entries)
-            case ops.Load(name=name):
-                return self._greatest(name.text, "_length", depth)
-            case ops.CallMethod(name=name, base=base, arguments=()) if name in _SAME_LENGTH:
-                return self._length(base, depth + 1)
-            case ops.Call() as call if self._builtin(call) in ("list", "tuple", "sorted") and len(call.arguments) == 1:
-                return self._length(call.arguments[0].temp, depth + 1)
-            case ops.Call() | ops.CallMethod() as call:
-                qualified = self._flow.called(call)
-                if qualified in _RANGES or self._builtin(call) == "range":
-                    return self._steps(call)
-                if qualified in _SPACED:
-                    return self.at_most(argument(call, 2, _SPACED[qualified]), depth + 1)
-        return None
-
-    def _greatest(self, name: str, ask: str, depth: int) -> int | None:
-        asked: Callable[[Temp, int], int | None] = getattr(self, ask)
-        found = [asked(one.value, depth + 1) if one.index is None else None for one in self._definitions(name)]
-        known = [number for number in found if number is not None]
-        return max(known) if known and len(known) == len(found) else None
-
-    def _builtin(self, call: ops.Call | ops.CallMethod) -> str:
-        return self._flow.path(call.callee) if isinstance(call, ops.Call) else ""
-
-    def _steps(self, call: ops.Call | ops.CallMethod) -> int | None:
-        """Return how many numbers a range of constants has."""
-        alone = len(call.arguments) == 1
-        temps = (
-            NO_TEMP if alone else argument(call, 0, "start"),
-            argument(call, 0 if alone else 1, "end", "stop"),
-            argument(call, 2, "step"),
-        )
-        numbers = [getattr(self._flow.made.get(temp), "value", None) for temp in temps]
-        first, last, width = (number if isinstance(number, int | float) else None for number in numbers)
-        if last is None or (temps[0] != NO_TEMP and first is None) or (temps[2] != NO_TEMP and not width):
-            return None
-        return max(0, math.ceil((last - (first or 0)) / (width or 1)))
-
-    # Axes.
+    def _definitions(self, name: str) -> list[Definition]:
+        return self._numbers.definitions(name)
 
     def is_one_per_item(self, size: Temp) -> bool:
         """Is it the length of the first axis of a tensor with more of them, or that the author calls a batch's?"""
@@ -191,7 +79,7 @@ class Sizes:
         return tensor is not None and len(places) == len(axes) and self._has_more_axes(tensor, max(places))
 
     def _axes(self, size: Temp, depth: int = 0) -> list[_Axis]:
-        if depth > _DEPTH:
+        if depth > DEPTH:
             return []
         made = self._flow.made.get(size)
         match made:
@@ -202,7 +90,7 @@ class Sizes:
             case ops.Load(name=name):
                 found = (self._axes_of(one, depth + 1) for one in self._definitions(name.text))
                 return max(found, default=[], key=len)
-            case ops.Call() if self._builtin(made) == "len":
+            case ops.Call(callee=callee) if self._flow.path(callee) == "len":
                 return [_Axis()]
             case ops.GetItem(base=base, key=SliceKey(start=start)):
                 axes = self._axes(base, depth + 1)
@@ -217,7 +105,7 @@ class Sizes:
             return []
         return [_Axis()] * (1 if self._is_one_number_per_item(tensor, depth + 1) else 2)
 
-    def _axes_of(self, one: _Definition, depth: int) -> list[_Axis]:
+    def _axes_of(self, one: Definition, depth: int) -> list[_Axis]:
         if one.index is None:
             return self._axes(one.value, depth)
         tensor = self._whole_shape(one.value)
@@ -230,7 +118,7 @@ class Sizes:
                 tensor = self._whole_shape(base)
                 return (tensor, axis) if tensor is not None else None
             case ops.CallMethod(name="size", base=base, arguments=[only]):
-                number = _integer(self._flow.made.get(only.temp))
+                number = integer(self._flow.made.get(only.temp))
                 return (base, number) if number is not None and number >= 0 else None
         return None
 
@@ -244,7 +132,7 @@ class Sizes:
     def _is_one_number_per_item(self, tensor: Temp, depth: int) -> bool:
         """Was a tensor made along one axis of the data, or reduced along the others: `x.abs().max(dim=1)[0]`?"""
         made = self._flow.made.get(tensor)
-        if depth > _DEPTH:
+        if depth > DEPTH:
             return False
         match made:
             case ops.Load(name=name):
@@ -266,7 +154,7 @@ class Sizes:
                 return self._is_one_number_per_item(base, depth + 1)
         return False
 
-    def _is_batch(self, one: _Definition, name: str) -> bool:
+    def _is_batch(self, one: Definition, name: str) -> bool:
         if one.index is None:
             return self._is_first_axis(one.value, name)
         return one.index == _FIRST and one.among > 1 and self._whole_shape(one.value) is not None
@@ -299,24 +187,3 @@ class Sizes:
             if found:
                 return True
         return False
-
-
-def argument(call: ops.Op, position: int, *names: str) -> Temp:
-    """Return what a call gives for a parameter; NO_TEMP where it gives nothing, or it is not known."""
-    given: tuple[Argument, ...] = getattr(call, "arguments", ())
-    if any(one.spread is Spread.STAR for one in given):
-        return NO_TEMP
-    plain = [one.temp for one in given if one.spread is Spread.PLAIN]
-    if 0 <= position < len(plain):
-        return plain[position]
-    return next((one.temp for one in given if one.name in names and one.name), NO_TEMP)
-
-
-def _integer(made: ops.Op | None) -> int | None:
-    value = made.value if isinstance(made, ops.Constant) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _is_option(flow: DefUse, op: ops.CallMethod, name: str) -> bool:
-    texts = (getattr(flow.made.get(one.temp), "value", None) for one in op.arguments if one.spread is Spread.PLAIN)
-    return any(isinstance(text, str) and text.lstrip("-").replace("-", "_") == name for text in texts)

@@ -1,0 +1,58 @@
+"""How many bytes a finding is about."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchmemlint.amounts import LITTLE, MUCH, Amount, largest
+from torchmemlint.api import check_source
+from torchmemlint.doubts import Confidence, Doubt
+from torchmemlint.findings import Severity
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "each", "words"),
+    [
+        (512, "", "about 512 bytes"),
+        (6400, "", "about 6.2 KiB"),
+        (1000 * 2**10, "", "about 1 MiB"),
+        (48 * 2**20, "batch of 32", "about 48 MiB for each batch of 32"),
+        (3 * 2**30, "", "about 3 GiB"),
+    ],
+)
+def test_amounts_are_said_in_a_few_digits(nbytes: int, each: str, words: str) -> None:
+    assert Amount(nbytes, each).words == words
+
+
+def test_the_largest_of_several_counts_and_none_where_one_is_not_known() -> None:
+    small, large = Amount(10), Amount(20)
+    assert largest([small, large]) is large
+    assert largest([small, None]) is None
+    assert largest([]) is None
+
+
+def program(rows: int) -> str:
+    return f"""
+import torch
+
+def train(batches, device):
+    for batch in batches:
+        yield batch + torch.zeros({rows}, 1024).to(device)
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "severity", "confidence"),
+    [
+        (LITTLE // 4096 - 1, Severity.ADVICE, Confidence.POSSIBLE),
+        (LITTLE // 4096, Severity.ADVICE, Confidence.CERTAIN),
+        (MUCH // 4096 - 1, Severity.ADVICE, Confidence.CERTAIN),
+        (MUCH // 4096, Severity.WARNING, Confidence.CERTAIN),
+    ],
+)
+def test_severity_follows_bytes(rows: int, severity: Severity, confidence: Confidence) -> None:
+    (found,) = check_source(program(rows), select=["TML501"], confidence="possible")
+    assert (found.severity, found.confidence) == (severity, confidence)
+    assert found.amount == Amount(rows * 4096)
+    assert found.amount.words in found.message
+    assert (found.doubts == (Doubt.LITTLE,)) is (confidence is Confidence.POSSIBLE)

@@ -1,0 +1,53 @@
+"""Amounts: how many bytes a finding concerns, as far as the sizes in the source tell.
+
+Severity follows bytes. Sizes that are not known change nothing.
+"""
+
+from __future__ import annotations
+
+from torchmemlint.immutable import immutable
+
+LITTLE = 64 * 2**10
+"""Bytes: what cannot reach this is hardly worth a change, so that it is doubted whether anybody wants to read of it."""
+MUCH = 2**20
+"""Bytes: what cannot reach this is advice."""
+
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+@immutable(frozen=True)
+class Amount:
+    """The bytes that a finding concerns, at once: of one tensor, one pass, one file."""
+
+    nbytes: int
+    each: str = ""  # for what it is needed each time: "batch of 32"; empty: not known, or once
+
+    @property
+    def is_little(self) -> bool:
+        """Is it so little that it is hardly worth a change?"""
+        return self.nbytes < LITTLE
+
+    @property
+    def is_much(self) -> bool:
+        """Is it enough for more than advice?"""
+        return self.nbytes >= MUCH
+
+    @property
+    def words(self) -> str:
+        """For people: `about 48 MiB for each batch of 32`."""
+        size, unit = float(self.nbytes), 0
+        while size >= 1000 and unit < len(_UNITS) - 1:
+            size, unit = size / 1024, unit + 1
+        number = f"{size:.1f}" if size < 10 and unit else f"{size:.0f}"
+        whole = f"about {number.removesuffix('.0')} {_UNITS[unit]}"
+        return f"{whole} for each {self.each}" if self.each else whole
+
+    def to_json(self) -> dict[str, int | str]:
+        """As JSON's types."""
+        return {"bytes": self.nbytes, "each": self.each}
+
+
+def largest(amounts: list[Amount | None]) -> Amount | None:
+    """Return the greatest of the amounts that several runs show of one thing; None where one is not known."""
+    known = [amount for amount in amounts if amount is not None]
+    return max(known, key=lambda one: one.nbytes) if known and len(known) == len(amounts) else None
