@@ -51,7 +51,7 @@ def train(batches, device):
     ],
 )
 def test_severity_follows_bytes(rows: int, severity: Severity, confidence: Confidence) -> None:
-    (found,) = check_source(program(rows), select=["TML501"], confidence="possible")
+    (found,) = check_source(program(rows), select=["TML501"], settings={"confidence": "possible"})
     assert (found.severity, found.confidence) == (severity, confidence)
     assert found.amount == Amount(rows * 4096)
     assert found.amount.words in found.message

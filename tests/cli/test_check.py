@@ -352,4 +352,4 @@ def test_advice_is_folded_unless_it_is_asked_for(run: Run, project: Path) -> Non
     for arguments in asked:
         out = run("a.py", *arguments).out
         assert out.count("--> a.py") == 5, arguments
-        assert "a line for each rule and file" not in out
+        assert "a line for each rule" not in out

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from torchmemlint.amounts import Amount
 from torchmemlint.findings import Finding, Severity
 from torchmemlint.measured import Measured, Verdict
 from torchmemlint.report import order
@@ -44,24 +45,30 @@ def test_rules_of_one_severity_are_not_mixed() -> None:
     assert in_order(evaluation(), other) == [("TML105", 3), ("TML201", 3)]
 
 
-def test_advice_is_folded_by_rule_and_file() -> None:
+def test_the_same_advice_is_one_line_for_the_project() -> None:
     many = [at(loader(), row) for row in range(1, 10)]
     once = at(loader(), 4, filename=ROOT / "src/evaluate.py")
-    told_of = replace(loader(), code="TML402", name="loader-unpinned")
-    text = render(report(once, *many, told_of, folds=True), "full")
-    assert "  src/train.py:1     TML401 loader-without-workers, and 8 more: rows 2, 3, 4, 5, 6, 7, …\n" in text
-    assert "  src/evaluate.py:4  TML401 loader-without-workers\n" in text
-    assert "  src/train.py:6     TML402 loader-unpinned\n" in text
-    assert text.index("src/train.py:1") < text.index("src/evaluate.py:4")  # the most frequent first
+    same_file = [at(replace(loader(), code="TML402", name="loader-unpinned"), row) for row in range(6, 15)]
+    text = render(report(once, *many, *same_file, folds=True), "full")
+    assert "  src/evaluate.py:4  TML401 loader-without-workers, and 9 more in 1 file\n" in text
+    assert "  src/train.py:6     TML402 loader-unpinned, and 8 more: lines 7, 8, 9, 10, 11, 12, …\n" in text
+    assert text.index("src/evaluate.py:4") < text.index("src/train.py:6")  # the most frequent first
     assert "batches are made in the training process" not in text
-    assert "Found 11 problems (11 advice) in 2 files." in text
+    assert "Found 19 problems (19 advice) in 2 files." in text
+
+
+def test_advice_about_the_most_bytes_comes_first() -> None:
+    many = [at(loader(), row) for row in range(1, 10)]
+    large = at(replace(loader(), code="TML402", name="loader-unpinned", amount=Amount(2**20)), 3)
+    text = render(report(*many, large, folds=True), "full")
+    assert text.index("TML402") < text.index("TML401")
 
 
 def test_folded_advice_never_fills_a_screen() -> None:
-    files = [at(loader(), 3, filename=ROOT / f"src/{number:03}.py") for number in range(100)]
-    lines = render(report(*files, folds=True), "full").splitlines()
+    rules = [at(replace(loader(), code=f"TML4{number:02}"), 3) for number in range(20)]
+    lines = render(report(*rules, folds=True), "full").splitlines()
     assert len(lines) < 24
-    assert f"  … and {100 - order.LINES} more in {100 - order.LINES} files" in lines
+    assert f"  … and {20 - order.LINES} more of {20 - order.LINES} rules" in lines
 
 
 def test_advice_that_was_measured_to_cost_something_is_shown() -> None:

@@ -16,7 +16,7 @@ from torchmemlint.report.paint import Paint
 from torchmemlint.report.places import caveat, mark, one_line, place, printed_path, shown_place
 
 IN_FULL = 3  # findings of one rule in one file
-LINES = 12  # of folded advice; the rest is counted
+LINES = 5  # of folded advice; the rest is counted
 _ROWS = 6  # named in one line
 _COLUMNS = 64  # for the places that lines of folded advice begin with; a longer one moves its own line only
 
@@ -50,42 +50,46 @@ def repeated_lines(findings: Sequence[Finding], root: Path, paint: Paint, *, uns
 
 
 def folded(report: RunReport) -> list[list[Finding]]:
-    """Advice by rule and file, in the order of the file; the most frequent first."""
-    groups: dict[tuple[str, Path], list[Finding]] = {}
+    """Advice by rule, in the order of files; that about the most bytes first, then the most frequent."""
+    groups: dict[str, list[Finding]] = {}
     for finding in report.findings:
         if _is_folded(finding, report):
-            groups.setdefault((finding.code, finding.filename), []).append(finding)
-    return sorted(groups.values(), key=len, reverse=True)
+            groups.setdefault(finding.code, []).append(finding)
+    return sorted(groups.values(), key=lambda group: (-_bytes(group), -len(group)))
+
+
+def _bytes(findings: Sequence[Finding]) -> int:
+    return sum(finding.amount.nbytes for finding in findings if finding.amount is not None)
 
 
 def folded_lines(groups: Sequence[Sequence[Finding]], root: Path, paint: Paint) -> Iterator[str]:
-    """A line for each rule and file: where it begins, the rule, and the other rows; at most a dozen."""
+    """A line for each rule: where it speaks first, and where else; only a few."""
     if not groups:
         return
-    yield f"{paint.severity(Severity.ADVICE, 'Advice')}, a line for each rule and file (--no-fold shows all of it):"
+    yield f"{paint.severity(Severity.ADVICE, 'Advice')}, a line for each rule (--no-fold shows all of it):"
     head = groups[:LINES]
     places = [shown_place(first.filename, place(first, first.span.start).brief, root) for first, *_ in head]
     width = max((text_width(where) for where in places if text_width(where) <= _COLUMNS), default=0)
     for (first, *others), where in zip(head, places, strict=True):
         rule = f"{paint.severity(Severity.ADVICE, first.code)} {first.name}"
-        yield f"  {paint.strong(pad(where, width))}  {rule}{paint.faint(_others(others))}"
+        yield f"  {paint.strong(pad(where, width))}  {rule}{paint.faint(_others(first, others))}"
     rest = groups[LINES:]
     if rest:
-        number = sum(map(len, rest))
-        files = len({first.filename for first, *_ in rest})
-        yield f"  … and {number} more in {files} file{'' if files == 1 else 's'}"
+        yield f"  … and {sum(map(len, rest))} more of {len(rest)} rule{'' if len(rest) == 1 else 's'}"
     yield ""
 
 
-def _others(findings: Sequence[Finding]) -> str:
-    """`, and 11 more: rows 52, 61, 77, …`; in a notebook `: cell 4:2, cell 7:1`."""
+def _others(first: Finding, findings: Sequence[Finding]) -> str:
+    """`, and 11 more: lines 52, 61, 77, …`; in a notebook `: cell 4:2, cell 7:1`; `, and 68 more in 15 files`."""
     if not findings:
         return ""
+    files = {finding.filename for finding in findings}
+    if files != {first.filename}:
+        return f", and {len(findings)} more in {len(files)} file{'' if len(files) == 1 else 's'}"
     rows = list(dict.fromkeys(place(finding, finding.span.start).brief for finding in findings))
     dots = ", …" if len(rows) > _ROWS else ""
-    if findings[0].cells is not None:
-        return f", and {len(findings)} more: {', '.join(rows[:_ROWS])}{dots}"
-    return f", and {len(findings)} more: row{'' if len(rows) == 1 else 's'} {', '.join(rows[:_ROWS])}{dots}"
+    many = "" if first.cells is not None else f"line{'' if len(rows) == 1 else 's'} "
+    return f", and {len(findings)} more: {many}{', '.join(rows[:_ROWS])}{dots}"
 
 
 def _is_folded(finding: Finding, report: RunReport) -> bool:
