@@ -49,6 +49,7 @@ class Doubt(enum.Enum):
     RESET = "it is emptied or replaced under a condition"
     CUT = "it is a part of a run that was too long to be followed to its end"
     ORDER = "a value decides whether samples are read in order, where the workers share one copy between them"
+    INTENDED = "what reads it afterwards may want the new value"
     LITTLE = "it is little: less than 64 KiB, by the sizes that were seen"
     SIZE = "it is worth a change only where the tensors are large, and how large they are was not seen"
     UNSEEN_INPUT = "whether the argument has a graph is decided by a caller that was not seen"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from torchmemlint.amounts import Amount
-from torchmemlint.doubts import Doubt, ordered
+from torchmemlint.doubts import OF_WORTH, Doubt, ordered
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.ir.ops import Op
@@ -37,7 +37,7 @@ def report(
     if amount is not None:
         severity = severity if amount.is_much else Severity.ADVICE
         message = f"{message} ({amount.words})"
-    if fix is not None and doubted and fix.applicability is Applicability.SAFE:
+    if fix is not None and not OF_WORTH.issuperset(doubted) and fix.applicability is Applicability.SAFE:
         fix = replace(fix, applicability=Applicability.UNSAFE)
     severity = severity or rule.severity
     return Finding(

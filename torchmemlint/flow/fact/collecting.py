@@ -11,8 +11,10 @@ from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.manners import How, Reading, Reset
 from torchmemlint.flow.domain.provenance import Numbers
 from torchmemlint.flow.domain.refs import Bare, Loop, Object, Point, Ref, Source, first_key
+from torchmemlint.flow.fact import extents
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
+from torchmemlint.flow.ir.defuse import definitions, operands
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,20 @@ def collected(run: Run, evidence: Evidence) -> Iterator[Collected]:
         to_host = _to_host(run, keep)
         if on_device is not None and to_host is not None and _is_only_moved(run, evidence, keep):
             doubts = evidence.cut | ({Doubt.GIVEN} if keep.phi in evidence.handed else set())
+            doubts |= set() if _is_wide(keep) else {Doubt.SIZE}
             yield Collected(keep.point, on_device, to_host, keep.loop, doubts)
 
 
 def _is_bare(source: Source) -> bool:
     """Is it a tensor without a graph that was not brought to the host?"""
     return type(source) is Bare and not source.host
+
+
+def _is_wide(kept: fx.Keep) -> bool:
+    """Is there something for every token or pixel, as what is done with it shows, and not a few numbers a sample?"""
+    for op in kept.point.chain()[:1]:
+        return extents.is_wide(definitions(op.owner), *operands(op))
+    return False
 
 
 def _on_device(run: Run, evidence: Evidence, kept: fx.Keep) -> Point | None:

@@ -18,6 +18,7 @@ from torchmemlint.flow.ir.places import NO_TEMP, Name, Spread, Temp
 from torchmemlint.knowledge import arrays
 from torchmemlint.knowledge.arrays import Maker
 
+_DOUBLE = 8  # bytes
 _SMALL = 1024  # numbers; less costs next to nothing, whatever their width
 _KEEPING = frozenset(
     "view reshape flatten squeeze unsqueeze transpose permute t expand expand_as clone contiguous repeat roll flip "
@@ -41,6 +42,8 @@ class Double:
     mixed: bool = False  # was something computed of that and others?
     moved: ops.Op | None = None  # what brings it to a device
     cast: bool = False  # is it cast to less as soon as it is there?
+    nbytes: int | None = None
+    grows: bool = False  # with the data?
 
 
 def doubles(function: ops.Function, text: str) -> Iterator[Double]:
@@ -131,10 +134,12 @@ class _Reading:
         return owner if op.name in _KEEPING else None
 
     def _moved(self, op: ops.Op, tensor: Double) -> Double:
-        moved = replace(tensor, moved=op)
         sizes = self._sizes(tensor)
         counts = [self._known.at_most(temp) for temp in sizes]
-        small = None not in counts and math.prod(count or 0 for count in counts) < _SMALL
+        numbers = math.prod(count or 0 for count in counts) if None not in counts else None
+        small = numbers is not None and numbers < _SMALL
+        nbytes = numbers * _DOUBLE if numbers is not None else None
+        moved = replace(tensor, moved=op, nbytes=nbytes, grows=self._known.axes_of_data(sizes) > 1)
         is_row = len(sizes) == 2 and self._known.at_most(sizes[0]) == 1  # what one sample starts from is little
         if not small and not is_row:
             self.found[op] = moved

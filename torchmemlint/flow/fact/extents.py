@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import Object, Ref
 from torchmemlint.flow.ir.defuse import DefUse
-from torchmemlint.flow.ir.ops import Call, CallMethod, Constant, GetAttribute, GetItem, Make, Op, Operate, Unpack
+from torchmemlint.flow.ir.ops import Call, CallMethod, Constant, GetAttribute, GetItem, Load, Make, Op, Operate, Unpack
 from torchmemlint.flow.ir.places import NO_TEMP, Argument, ConstantKey, SliceKey, Spread, Temp
 from torchmemlint.knowledge import torch_api
 from torchmemlint.knowledge.contracts import Contracts
@@ -36,6 +36,21 @@ def shown(flow: DefUse, op: Op) -> Op | None:
             if _keeps_dimensions(whole, use):
                 todo.append(use)
     return None
+
+
+def is_wide(flow: DefUse, *temps: Temp) -> bool:
+    """Does a use of what values are computed from show so many dimensions, also by way of variables?"""
+    todo, seen = list(temps), set[str]()
+    for temp in todo:
+        for op in flow.behind(temp):
+            if shown(flow, op) is not None:
+                return True
+            if isinstance(op, Load) and op.name.text not in seen:
+                seen.add(op.name.text)
+                if any(shown(flow, load) is not None for load in flow.loads.get(op.name.text, ())):
+                    return True
+                todo += flow.bound.get(op.name.text, ())
+    return False
 
 
 def _keeps_dimensions(whole: Temp, use: Op) -> bool:

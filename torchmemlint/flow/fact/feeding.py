@@ -25,6 +25,8 @@ from torchmemlint.flow.ir.ops import Class, Function, Op, SetAttribute
 MANY = 64  # as many logical CPUs as a machine with one or two sockets has, and no more are its own in a shared one
 _SEVERAL = 2  # workers
 _PREFETCHED = 2  # batches that each worker keeps ready, unless `prefetch_factor` says otherwise
+_OTHERS = frozenset({"jax", "flax", "haiku", "optax", "equinox", "tensorflow", "keras"})
+_COMPUTING = frozenset({"backward", "cuda", "nn", "no_grad", "zero_grad"})  # with torch
 _DISTRIBUTED = frozenset({"init_process_group", "DistributedDataParallel", "DistributedSampler"})
 # Methods that tell a data set something: its copies in persistent workers would not hear of it.
 _TELLING = ("set_", "update", "shuffle", "resample", "add_", "next_", "on_epoch", "reset", "refresh", "reload", "build",
@@ -51,6 +53,7 @@ class Fed:
 
 def feeding(engine: Engine, builders: Builders, seen: list[Run], known: Mapping[Object, Loader]) -> Iterator[Fed]:
     """Yield what rules say of the loaders that are built in some runs."""
+    known = {made: loader for made, loader in known.items() if not _feeds_others(loader)}
     moved = [move for run in seen for move in moving(run, known)]
     moves: dict[Op, list[Moved]] = {}
     for move in moved:
@@ -58,6 +61,8 @@ def feeding(engine: Engine, builders: Builders, seen: list[Run], known: Mapping[
     for site, some in moves.items():
         yield from _waiting(site, some)
     for loader, otherwise in idle(engine, seen, (one for run in seen for one in loaders(engine, run))):
+        if _feeds_others(loader):
+            continue
         yield Fed("TML401", loader, loader.workers, otherwise=otherwise)
     copied: set[tuple[Class, bool]] = set()
     for loader in known.values():
@@ -69,6 +74,13 @@ def feeding(engine: Engine, builders: Builders, seen: list[Run], known: Mapping[
             yield from _crowd(loader, workers)
             yield from _restarted(engine, loader, seen, workers)
             yield from _copying(builders, loader, workers, copied)
+
+
+def _feeds_others(loader: Loader) -> bool:
+    """Is it built in a file of JAX or TensorFlow, which takes no more of torch than how to load?"""
+    module = loader.point.chain()[0].owner.unit.module
+    imported = {qualified.split(".")[0] for qualified in module.unit.imports.values()}
+    return not imported.isdisjoint(_OTHERS) and module.mentions.isdisjoint(_COMPUTING)
 
 
 def _ought_to_pin(loader: Loader, moved: list[Moved]) -> bool:

@@ -13,6 +13,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles, supplying
 from torchmemlint.flow.fact.accelerated import accelerated
 from torchmemlint.flow.fact.activating import out_of_place
+from torchmemlint.flow.fact.arriving import created, doubled
 from torchmemlint.flow.fact.callers import calling
 from torchmemlint.flow.fact.closing import Guards, closed
 from torchmemlint.flow.fact.contexts import kept_on_contexts
@@ -125,8 +126,8 @@ def outcome(
             *remembered(places, engine, programs, done),
             *places.served(services(engine, done)),
             *places.loaded(Loading(done)),
-            *places.created(engine, programs),
-            *places.doubled(programs),
+            *created(places, engine, programs),
+            *doubled(places, programs),
             *kept_on_contexts(places, engine.index, programs),
             *places.fed(one for one in fed if one.code != "TML401"),
             *supplying.placed(places, (one for one in placed if one.loader is not None)),

@@ -28,6 +28,7 @@ class Leftover:
     copied: Op
     last: Op  # the last operation that uses one of them
     work: Op  # what runs after it
+    trains: bool  # or is it only evaluated then?
     after: Op | None  # the operation behind which all of them can be deleted; None: not everywhere bound there
 
 
@@ -39,9 +40,14 @@ def leftovers(loads: Iterable[Load]) -> Iterator[Leftover]:
         for run, evidence, read, copies in load.seen:
             if not copies or _is_kept(run, read, copies):
                 continue
-            work = {op: event for event in _later(run, evidence, read, copies[0]) if (op := _same_call(read, event))}
+            work: dict[Op, Event] = {}
+            for event in _later(run, evidence, read, copies[0]):
+                op = _same_call(read, event)
+                if op is not None and type(work.get(op, event).effect) is not fx.Differentiate:
+                    work[op] = event
             copied = {op: None for event in copies if (op := _same_call(read, event))}
-            found = _left(load, list(copied), list(work)) if work and copied else None
+            trains = any(type(event.effect) is fx.Differentiate for event in work.values())
+            found = _left(load, list(copied), list(work), trains) if work and copied else None
             if found is not None:
                 yield found
                 break
@@ -77,7 +83,7 @@ def _same_call(read: Event, event: Event) -> Op | None:
     return None
 
 
-def _left(load: Load, copied: list[Op], work: list[Op]) -> Leftover | None:
+def _left(load: Load, copied: list[Op], work: list[Op], trains: bool) -> Leftover | None:
     """Return what a function keeps that reads a file; None where it lets go of it, or somebody else may use it."""
     function = load.op.owner
     holding = Holding(function, load.op, copied)
@@ -104,4 +110,5 @@ def _left(load: Load, copied: list[Op], work: list[Op]) -> Leftover | None:
     whole = all(placed.home(op) is home for op in (top, *bindings))
     first = holding.first.name.text
     ordered = (first, *sorted(names - {first}))
-    return Leftover(load, ordered, copied[0], last, min(done, key=order.__getitem__), top if whole else None)
+    first_work = min(done, key=order.__getitem__)
+    return Leftover(load, ordered, copied[0], last, first_work, trains, top if whole else None)

@@ -163,7 +163,7 @@ class _Hazards(Watch):
             same = unknown and by is not None and by.kind in _IDEMPOTENT
             if op is not hazard.at and op.span[2:] >= hazard.at.span[2:] and not same:  # and not in another iteration
                 self.found[hazard.at, Need.READ] = Overwritten(
-                    Need.READ, hazard.at, op, "", hazard.target, hazard.built, False
+                    Need.READ, hazard.at, op, "", hazard.target, hazard.built, False, frozenset({Doubt.INTENDED})
                 )
 
     def overwrites(self, walk: Walk, op: Op, target: Temp, value: Value, by: Layer | None) -> None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import dropwhile
 from typing import Any
 
-from torchmemlint.amounts import Amount
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.kinds import Kind
@@ -19,11 +18,9 @@ from torchmemlint.flow.fact.activating import OutOfPlace
 from torchmemlint.flow.fact.closing import Closed, Guard
 from torchmemlint.flow.fact.codes import code_of_kept, code_of_pass
 from torchmemlint.flow.fact.collecting import collected
-from torchmemlint.flow.fact.creating import creations
 from torchmemlint.flow.fact.data import bypasses
 from torchmemlint.flow.fact.deferring import deferred
 from torchmemlint.flow.fact.discarding import Discarded
-from torchmemlint.flow.fact.doubles import doubles
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.failures import Failures
 from torchmemlint.flow.fact.feeding import Fed
@@ -38,7 +35,6 @@ from torchmemlint.flow.fact.outcomes import (
     Bound,
     Case,
     Copied,
-    Creating,
     Discarding,
     Feeding,
     Held,
@@ -46,7 +42,6 @@ from torchmemlint.flow.fact.outcomes import (
     Memo,
     Overwriting,
     Place,
-    Precision,
     Serving,
     Waste,
 )
@@ -66,7 +61,7 @@ from torchmemlint.flow.fact.trainers import collecting
 from torchmemlint.flow.fact.zeroing import Zeroing
 from torchmemlint.flow.ir.ops import Class, Function, Op, Span, Unit
 from torchmemlint.flow.names.sources import Sources
-from torchmemlint.knowledge import checkpoints
+from torchmemlint.knowledge import activations, checkpoints
 
 
 class Places:
@@ -78,6 +73,10 @@ class Places:
     def of_span(self, unit: Unit, span: Span) -> Place:
         """Return where something of a file stands."""
         return Place(self._sources.path(unit), span)
+
+    def text_of(self, unit: Unit) -> str:
+        """Return the text of a file."""
+        return self._sources.text(self._sources.path(unit))
 
     def of(self, op: Op) -> Place:
         """Return where an operation stands."""
@@ -176,27 +175,8 @@ class Places:
             load, after = left.load, self.of(left.after) if left.after is not None else None
             places = (self.of(left.copied), self.of(left.last), self.of(left.work), after)
             bound = Bound(left.names, load.on_host, load.as_saved, *places)
-            yield Case(self.of(load.op), "TML506", frozenset(), about=bound)
-
-    def created(self, engine: Engine, units: Iterable[Unit]) -> Iterator[Case]:
-        """Yield the tensors that are created on the host only to be moved."""
-        for unit in units:
-            for one in creations(engine, unit, self._sources.text(self._sources.path(unit))):
-                creating = Creating(self.of(one.created), one.exact, one.same_place)
-                amount = Amount(one.nbytes) if one.nbytes is not None else None
-                doubts = frozenset({Doubt.SIZE} if amount is None and not (one.repeated or one.grows) else ())
-                advice = not one.repeated or (amount is None and not one.grows)
-                yield Case(self.of(one.moved), "TML501", doubts, advice=advice, amount=amount, about=creating)
-
-    def doubled(self, units: Iterable[Unit]) -> Iterator[Case]:
-        """Yield the tensors of numpy's default precision that are brought to a device."""
-        for function in (f for unit in units for f in unit.functions):
-            for one in doubles(function, self._sources.text(self._sources.path(function.unit))):
-                if one.moved is not None and one.taken is not None:
-                    place, taken = self.of(one.moved), self.of(one.taken)
-                    within = taken if place.contains(taken) and not one.mixed else None
-                    found = Precision(self.of(one.array), one.maker, within, one.cast)
-                    yield Case(place, "TML510", frozenset(), about=found)
+            lasts = left.trains and not load.on_host  # beside what training needs, all the time
+            yield Case(self.of(load.op), "TML506", frozenset(() if lasts else {Doubt.SIZE}), about=bound)
 
     def fed(self, found: Iterable[Fed]) -> Iterator[Case]:
         """Yield loaders that take more than they need."""
@@ -229,7 +209,7 @@ class Places:
 
     def zeroed(self, found: Iterable[Zeroing]) -> Iterator[Case]:
         """Yield gradients that are zeroed where they lie."""
-        return (self.at(one.point, "TML601", about=one.shown) for one in found)
+        return (self.at(one.point, "TML601", frozenset({Doubt.SIZE}), about=one.shown) for one in found)
 
     def deferred(self, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
         """Yield what is summed up to be differentiated at once."""
@@ -254,7 +234,8 @@ class Places:
         """Yield activations that could work in place."""
         for one in found:
             uses = tuple((use.producer, self._at(use.made), self._at(use.applied)) for use in one.uses)
-            yield Case(self.of(one.built), "TML301", frozenset(), about=Activating(one.kind, uses))
+            doubts = frozenset(() if one.kind in activations.SAVES_ONE else {Doubt.SIZE})
+            yield Case(self.of(one.built), "TML301", doubts, about=Activating(one.kind, uses))
 
     def overwriting(self, found: Iterable[Overwritten]) -> Iterator[Case]:
         """Yield what is overwritten although it is still needed."""

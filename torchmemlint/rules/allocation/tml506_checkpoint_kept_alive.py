@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Severity, Span
+from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Span
 from torchmemlint.flow.fact.outcomes import Bound
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
@@ -14,7 +14,6 @@ class CheckpointKeptAlive(TellingRule):
     def tell(self, told: Told) -> Finding:
         """Say that nobody needs a checkpoint any more."""
         bound = told.about(Bound)
-        doubtful = bound.on_host or (bound.as_saved and "torch.save(" not in told.facts.source.text)
         where = "in CPU memory" if bound.on_host else "on the device"
         if bound.as_saved:
             where = "on the device that it was saved from"
@@ -26,7 +25,6 @@ class CheckpointKeptAlive(TellingRule):
                 told.link(bound.last, "it is used here for the last time"),
                 told.link(bound.work, f"`{told.text_of(bound.work)}` runs with it still in memory"),
             ],
-            severity=Severity.ADVICE if doubtful else None,
             fix=_fix(told, bound),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchmemlint.doubts import Doubt
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.fact.operands import Operation
@@ -31,13 +32,15 @@ class DenseOneHot(Rule):
     ) -> Finding:
         labels = written(facts, formula.written(made.indices) or made.made.op, 30)
         links = [(made.made.op, made.how), *((operation.op, what) for operation, what, _ in found)]
+        large = matters(formula, made, [one[0] for one in found])
         instead = " and ".join(dict.fromkeys(instead for _, _, instead in found))
         return report_operation(
             self,
             facts,
             made.made.op,
             f"`{written(facts, made.made.op, 50)}` writes out every class of each label: {instead}",
-            severity=None if matters(formula, made, [one[0] for one in found]) else Severity.ADVICE,
+            severity=None if large else Severity.ADVICE,
+            doubts=() if large else (Doubt.SIZE,),
             evidence=links,
             fix=Fix(f"Use `{labels}` itself", Applicability.HINT),
         )

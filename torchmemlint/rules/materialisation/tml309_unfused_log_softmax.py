@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchmemlint.doubts import Doubt
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
 from torchmemlint.flow.domain.heap import Mode
+from torchmemlint.flow.fact.extents import is_wide
 from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.fact.operands import Operation
 from torchmemlint.flow.fact.origins import mode
 from torchmemlint.flow.facts import FileFacts
+from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.rules.arguments import call_at
 from torchmemlint.rules.base import Rule
@@ -35,10 +38,11 @@ class UnfusedLogSoftmax(Rule):
                 if found is not None:
                     taken = {taking.operation.name for taking in formula.takings(log) if taking.operation is not None}
                     kept = 1 + bool(found.steps) + (not taken.isdisjoint(_KEEPING))
-                    yield self._report(facts, found, 0 if _is_off(facts, formula, log) else kept)
+                    kept = 0 if _is_off(facts, formula, log) else kept
+                    yield self._report(facts, found, kept, _is_wide(formula, found))
 
-    def _report(self, facts: FileFacts, found: Unfused, kept: int) -> Finding:
-        """`kept`: tensors of this size, until backward."""
+    def _report(self, facts: FileFacts, found: Unfused, kept: int, wide: bool) -> Finding:
+        """`kept`: tensors of this size, until backward. `wide`: is there one for every token or pixel?"""
         first = f"`{found.inner.name}` makes probabilities that only the logarithm takes"
         links: list[tuple[Op, str]] = [(found.inner.op, first)]
         links += [(step.op, "another tensor of the same size") for step in reversed(found.steps)]
@@ -47,10 +51,21 @@ class UnfusedLogSoftmax(Rule):
         message = f"`{shown}` keeps {kept} tensors of its size for backward: `{found.fused}` keeps one"
         if kept < 2:
             message = f"`{shown}` makes {len(found.steps) + 2} tensors of its size: `{found.fused}` makes one"
-        severity = Severity.ADVICE if kept < 2 else None
         return report_operation(
-            self, facts, found.log.op, message, severity=severity, evidence=links, fix=_fix(facts, found)
+            self,
+            facts,
+            found.log.op,
+            message,
+            severity=None if wide and kept > 1 else Severity.ADVICE,
+            evidence=links,
+            fix=_fix(facts, found),
+            doubts=() if wide else (Doubt.SIZE,),
         )
+
+
+def _is_wide(formula: Formula, found: Unfused) -> bool:
+    """Does what is done with the probabilities, or with what they are made of, show three dimensions?"""
+    return is_wide(definitions(formula.function), found.log.dst)
 
 
 def _is_off(facts: FileFacts, formula: Formula, log: Operation) -> bool:
