@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchmemlint.amounts import LITTLE, MUCH, Amount, largest
+from torchmemlint.amounts import LITTLE, MUCH, Amount, largest, total
 from torchmemlint.api import check_source
 from torchmemlint.doubts import Confidence, Doubt
 from torchmemlint.findings import Severity
@@ -29,6 +29,12 @@ def test_the_largest_of_several_counts_and_none_where_one_is_not_known() -> None
     assert largest([small, large]) is large
     assert largest([small, None]) is None
     assert largest([]) is None
+
+
+def test_several_are_summed_up_and_none_where_one_is_not_known() -> None:
+    assert total([Amount(1, "batch of 2"), Amount(2, "batch of 2")]) == Amount(3, "batch of 2")
+    assert total([Amount(1, "batch of 2"), Amount(2, "batch of 4")]) == Amount(3)
+    assert total([Amount(1), None]) is None
 
 
 def program(rows: int) -> str:

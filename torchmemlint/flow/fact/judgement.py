@@ -92,9 +92,8 @@ def outcome(
     handing = list(discarded(engine, done))
     training = differentiating(run for run, _ in done)
     again = [(run, evidence, one) for run, evidence in done for one in retained(engine, run, evidence, training)]
-    guards = Guards()
+    guards, builders = Guards(), Builders(engine.index)
     shut = [one for run, evidence in done for one in closed(run, evidence, guards)]
-    builders = Builders(engine.index)
     seen = [run for run, _ in done]
     loaders = built(engine, seen)
     fed = list(feeding(engine, builders, seen, loaders))
@@ -105,7 +104,7 @@ def outcome(
     return Outcome(
         tuple(places.kept(engine, held)),
         frozenset(places.wanted(held)),
-        tuple(places.wasted(engine, [*passes, *within])),
+        tuple(places.wasted(engine, builders, [*passes, *within])),
         (
             *places.retained(again),
             *places.discarded(handing),

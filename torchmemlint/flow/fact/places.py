@@ -25,6 +25,7 @@ from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.failures import Failures
 from torchmemlint.flow.fact.feeding import Fed
 from torchmemlint.flow.fact.guarding import Guarding
+from torchmemlint.flow.fact.layers import Builders
 from torchmemlint.flow.fact.leftover import leftovers
 from torchmemlint.flow.fact.lingering import lingering
 from torchmemlint.flow.fact.loading import Loading
@@ -49,6 +50,7 @@ from torchmemlint.flow.fact.outdated import Outdated
 from torchmemlint.flow.fact.overwriting import Overwritten
 from torchmemlint.flow.fact.passes import Passes
 from torchmemlint.flow.fact.reasons import Pass, Reason
+from torchmemlint.flow.fact.recording import Recording
 from torchmemlint.flow.fact.records import Kept
 from torchmemlint.flow.fact.retaining import Retained
 from torchmemlint.flow.fact.retention import Fate, Retention, backward_through
@@ -278,9 +280,9 @@ class Places:
             stored=kept.stored,
         )
 
-    def wasted(self, engine: Engine, passes: Collection[Passes]) -> Iterator[Waste]:
+    def wasted(self, engine: Engine, builders: Builders, passes: Collection[Passes]) -> Iterator[Waste]:
         """Yield the passes for which nothing needs gradients."""
-        little = set(small(engine, passes))
+        little, recording = set(small(engine, passes)), Recording(engine, builders)
         guarding = Guarding(seen.run for seen in passes)
         for seen, one in ((run, p) for run in passes for p in run.all if p.reason is not None):
             sites = one.point.chain()
@@ -307,6 +309,7 @@ class Places:
                 switched=self.first(one.switched),
                 kept=self.first(one.kept),
                 little=one.point.chain()[0] in little,
+                amount=recording.amount(one) if one.kept is None else None,  # else it grows
             )
             by_name = seen.run.method_of is not None and roles.is_called_by_name(engine, seen.run.entry)
             yield Waste(calls, own, functions, case, seen.run.entry.name if by_name else "")
