@@ -42,6 +42,8 @@ def sizes(text: str) -> list[int | None]:
         ("for n in given:\n    size(n)", None),
         ("words = ['a', 'b', 'c']\nsize(len(words))", 3),
         ("class Config:\n    width = 512\nsize(Config.width)", 512),
+        ("options = {'size': 2048, 'name': 'a'}\ndef f():\n    size(options['size'] / 2)", 1024),
+        ("options = {'size': 2048}\ndef f():\n    size(options['width'])", None),
         ("class Config:\n    width: int = 512\ndef f(config):\n    size(config.width)", 512),
         ("parser.add_argument('--batch-size', type=int, default=32)\ndef f(opt):\n    size(opt.batch_size)", 32),
     ],
@@ -65,3 +67,10 @@ def test_options_of_another_file_count_where_none_of_the_own_is_called_so() -> N
     unit = units("def f(opt):\n    size(opt.width)")
     (op,) = [op for op in operations(unit.functions[1].body) if isinstance(op, ops.Call)]
     assert Numbers(unit.functions[1], others=[options]).at_most(argument(op, 0)) == 256
+
+
+def test_what_another_file_says_counts_where_it_is_imported() -> None:
+    unit = units("from settings import width\nfrom data import cities\nsize(width)\nsize(cities.classes)")
+    others = [lower("width = 64", "settings"), lower("classes = 19", "data.cities")]
+    calls = [op for op in operations(unit.module.body) if isinstance(op, ops.Call)]
+    assert [Numbers(unit.module, others=others).at_most(argument(op, 0)) for op in calls] == [64, 19]

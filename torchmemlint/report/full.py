@@ -31,7 +31,7 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
             yield ""
         if repeated:
             yield from order.repeated_lines(repeated, root, paint, unsafe=report.unsafe_fixes)
-    yield from order.folded_lines(order.folded(report), root, paint)
+    yield from order.folded_lines(order.folded(report), root, paint, order.room(report))
 
 
 def finding_lines(finding: Finding, report: RunReport, root: Path, paint: Paint) -> Iterator[str]:

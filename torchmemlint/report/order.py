@@ -16,7 +16,9 @@ from torchmemlint.report.paint import Paint
 from torchmemlint.report.places import caveat, mark, one_line, place, printed_path, shown_place
 
 IN_FULL = 3  # findings of one rule in one file
-LINES = 5  # of folded advice; the rest is counted
+LINES = 5  # of folded advice, at most; the rest is counted
+_CODE = 1000  # lines, for one more of advice
+_ABOUT_TIME = frozenset({"TML401", "TML402", "TML403", "TML404"})  # what they cost is mostly not memory
 _ROWS = 6  # named in one line
 _COLUMNS = 64  # for the places that lines of folded advice begin with; a longer one moves its own line only
 
@@ -50,30 +52,35 @@ def repeated_lines(findings: Sequence[Finding], root: Path, paint: Paint, *, uns
 
 
 def folded(report: RunReport) -> list[list[Finding]]:
-    """Advice by rule, in the order of files; that about the most bytes first, then the most frequent."""
+    """Advice by rule, in the order of files; that about the most bytes first, that about loading last."""
     groups: dict[str, list[Finding]] = {}
     for finding in report.findings:
         if _is_folded(finding, report):
             groups.setdefault(finding.code, []).append(finding)
-    return sorted(groups.values(), key=lambda group: (-_bytes(group), -len(group)))
+    return sorted(groups.values(), key=lambda group: (-_bytes(group), group[0].code in _ABOUT_TIME, -len(group)))
 
 
 def _bytes(findings: Sequence[Finding]) -> int:
     return sum(finding.amount.nbytes for finding in findings if finding.amount is not None)
 
 
-def folded_lines(groups: Sequence[Sequence[Finding]], root: Path, paint: Paint) -> Iterator[str]:
+def room(report: RunReport) -> int:
+    """Return how many lines of advice there is room for: one for each thousand of what is spoken of."""
+    return min(LINES, max(1, sum(len(report.sources(path)) for path in {f.filename for f in report.findings}) // _CODE))
+
+
+def folded_lines(groups: Sequence[Sequence[Finding]], root: Path, paint: Paint, most: int = LINES) -> Iterator[str]:
     """A line for each rule: where it speaks first, and where else; only a few."""
     if not groups:
         return
     yield f"{paint.severity(Severity.ADVICE, 'Advice')}, a line for each rule (--no-fold shows all of it):"
-    head = groups[:LINES]
+    head = groups[:most]
     places = [shown_place(first.filename, place(first, first.span.start).brief, root) for first, *_ in head]
     width = max((text_width(where) for where in places if text_width(where) <= _COLUMNS), default=0)
     for (first, *others), where in zip(head, places, strict=True):
         rule = f"{paint.severity(Severity.ADVICE, first.code)} {first.name}"
         yield f"  {paint.strong(pad(where, width))}  {rule}{paint.faint(_others(first, others))}"
-    rest = groups[LINES:]
+    rest = groups[most:]
     if rest:
         yield f"  … and {sum(map(len, rest))} more of {len(rest)} rule{'' if len(rest) == 1 else 's'}"
     yield ""

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from torchmemlint.doubts import Claim, Confidence, is_guess, ordered
 from torchmemlint.findings import Evidence, Finding, Fix, Severity, Span
-from torchmemlint.flow.domain.manners import How, Stored
+from torchmemlint.flow.domain.manners import How, Remark, Stored
 from torchmemlint.flow.fact.outcomes import Case, Place
 from torchmemlint.flow.fact.reasons import Reason
 from torchmemlint.flow.facts import FileFacts
@@ -45,8 +45,8 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
         return
     wanted = [case for case in facts.cases() if case.code in codes]
     wanted += facts.overwriting() if "TML302" in codes else []
-    apart = [finding for case in wanted if case.code in _APART and (finding := _tell(Told(facts, case))) is not None]
-    yield from apart
+    told_apart = [(case, finding) for case in wanted if case.code in _APART and (finding := _tell(Told(facts, case)))]
+    apart = [finding for _, finding in told_apart]
     others = [finding for finding in (*before, *apart) if finding.code in _KEPT | _TELL_OF_WASTED]
     found: list[Finding] = []
     reports: list[_Report] = []  # of them
@@ -66,6 +66,8 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
             if one in causes and report.confidence.rank > one.confidence.rank:
                 found[number] = replace(one, doubts=ordered(report.doubts))
     told_of = list(zip(found, reports, strict=True))
+    shown = [report.case for finding, report in told_of if finding.confidence is not Confidence.POSSIBLE]
+    yield from (finding for case, finding in told_apart if not any(_asks_in_vain(case, other) for other in shown))
     yield from (finding for finding, told in told_of if told.case.code in _KEPT)
     yield from merged((finding, told) for finding, told in told_of if told.case.code in _WASTED)
 
@@ -82,6 +84,13 @@ def _shows(facts: FileFacts, case: Case) -> bool:
     """Does a file that others use run something once, to show what comes out?"""
     project = facts.program.project
     return not case.repeated and project is not None and project.is_used(facts.path)
+
+
+def _asks_in_vain(case: Case, wasted: Case) -> bool:
+    """Is it asked, without effect, that no graph is recorded, before a pass that is reported to record one?"""
+    if case.remark is not Remark.VOLATILE or wasted.code not in _WASTED or case.place > wasted.place:
+        return False
+    return wasted.function is None or wasted.function.contains(case.place)
 
 
 def _overlap(one: Span, other: Span) -> bool:

@@ -14,7 +14,7 @@ from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import For
 from torchmemlint.flow.ir.defuse import DefUse, definitions
-from torchmemlint.flow.ir.places import NO_TEMP, Argument, Name, Scope, Spread, Temp
+from torchmemlint.flow.ir.places import NO_TEMP, Argument, ConstantKey, Name, Scope, Spread, Temp
 
 DEPTH = 6
 _RANGES = frozenset({"torch.arange", "numpy.arange"})
@@ -89,7 +89,10 @@ class Numbers:
                 known = [number for number in found if number is not None]
                 return min(known, default=None) if self._builtin(call) == "min" else _greatest(found)
             case ops.GetAttribute(name=name):
-                return self._of_attribute(name, depth)
+                qualified = self.flow.name(size)
+                return self._imported(qualified, depth) if "." in qualified else self._of_attribute(name, depth)
+            case ops.GetItem(base=base, key=ConstantKey(value=str(key))):
+                return self._of_key(base, key, depth)
             case ops.Operate(operator=operator, operands=[left, right]):
                 return _computed(operator, self.at_most(left, depth + 1), self.at_most(right, depth + 1))
         return None
@@ -97,10 +100,34 @@ class Numbers:
     def _named(self, name: Name, depth: int) -> int | None:
         if self._is_parameter(name.text) and name.text not in self.flow.bound:
             return self._given(name.text, depth)
+        if name.scope is Scope.GLOBAL and name.text in self.function.unit.imports:
+            return self._imported(self.function.unit.imports[name.text], depth)
         is_here = name.text in self.flow.bound or self.function.parent is None
         if name.scope is Scope.GLOBAL and not is_here:
             return self._of(self.function.unit.module)._of_all(name.text, Numbers.at_most, depth)
         return self._of_all(name.text, Numbers.at_most, depth)
+
+    def _imported(self, qualified: str, depth: int) -> int | None:
+        """Return what another file, or a class of it, binds a name to."""
+        owner, _, name = qualified.lstrip(".").rpartition(".")
+        for unit in self._others:
+            if unit.name == owner or unit.name.endswith(f".{owner}"):
+                return self._of(unit.module)._of_all(name, Numbers.at_most, depth)
+        return self._of_attribute(name, depth)
+
+    def _of_key(self, held: Temp, key: str, depth: int) -> int | None:
+        """Return what a dict that is written out holds under a key."""
+        match self.flow.made.get(held):
+            case ops.Make(kind="dict", entries=entries):
+                temps = [one.temp for one in entries if isinstance(one.key, ConstantKey) and one.key.value == key]
+                return self.at_most(temps[-1], depth + 1) if temps else None
+            case ops.Load(name=name) if depth <= DEPTH:
+                is_here = name.text in self.flow.bound or self.function.parent is None
+                owner = self if is_here else self._of(self.function.unit.module)
+                if name.scope is Scope.GLOBAL or is_here:
+                    found = owner.definitions(name.text)
+                    return _greatest([owner._of_key(one.value, key, depth + 1) for one in found if one.index is None])
+        return None
 
     def _of_all(self, name: str, ask: Callable[[Numbers, Temp, int], int | None], depth: int) -> int | None:
         found = self.definitions(name)
