@@ -37,3 +37,15 @@ CONVERTING = frozenset(
     "min numpy permute reshape size squeeze sum t to tolist transpose unsqueeze values view".split()
 )
 EXCEPTIONS = ("Error", "Exception")
+
+# The images of torchvision's data sets in which all are alike, as `ToTensor` gives them: channels, height, width.
+IMAGES = {
+    **dict.fromkeys(("EMNIST", "FashionMNIST", "KMNIST", "MNIST", "QMNIST"), (1, 28, 28)),
+    **dict.fromkeys(("CIFAR10", "CIFAR100", "SVHN"), (3, 32, 32)),
+    "STL10": (3, 96, 96),
+    "USPS": (1, 16, 16),
+}
+# What may give them another shape.
+RESIZING = frozenset(
+    "CenterCrop FiveCrop Grayscale Pad RandomCrop RandomResizedCrop RandomSizedCrop Resize Scale TenCrop v2".split()
+)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from torchmemlint.flow.fact.numbers import Numbers, argument
 from torchmemlint.flow.fact.reading import Building
-from torchmemlint.flow.fact.shapes import Shape
+from torchmemlint.flow.fact.shapes import Shape, flattened
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.places import NO_TEMP, Temp
 from torchmemlint.knowledge import activations, operations
@@ -85,24 +85,3 @@ def _conv(size: int, kernel: int, stride: int, padding: int, dilation: int) -> i
 
 def _transposed(size: int, kernel: int, stride: int, padding: int, more: int) -> int:
     return max((size - 1) * stride - 2 * padding + kernel + more, 0)
-
-
-def flattened(given: Shape, start: int) -> Shape | None:
-    """Return the shape with all axes from one on in one."""
-    if given.more:
-        return Shape((given.sizes[0], None)) if start == 1 and given.sizes else None
-    behind = Shape(given.sizes[start:]).numbers
-    return Shape((*given.sizes[:start], behind))
-
-
-def viewed(given: Shape, sizes: list[int | None]) -> Shape | None:
-    """Return a shape as it is asked for; -1 is what remains."""
-    if -1 not in sizes:
-        return Shape(tuple(sizes))
-    place, whole = sizes.index(-1), given.numbers
-    others = Shape(tuple(size for size in sizes if size != -1)).numbers
-    if whole is not None and others:
-        rest: int | None = whole // others
-    else:
-        rest = None
-    return Shape((*sizes[:place], rest, *sizes[place + 1 :]))

@@ -19,7 +19,7 @@ from torchmemlint.flow.fact.layers import SEQUENTIAL, Builders, Layer
 from torchmemlint.flow.fact.numbers import Numbers, argument
 from torchmemlint.flow.fact.reasons import Pass
 from torchmemlint.flow.fact.rows import given_one_row
-from torchmemlint.flow.fact.shapes import UNKNOWN, Shape, Tensors
+from torchmemlint.flow.fact.shapes import UNKNOWN, Shape, Tensors, flattened, viewed
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.control import If, Return
 from torchmemlint.flow.ir.places import Name, Spread, Temp
@@ -240,10 +240,10 @@ class _Forward:
             return
         if base is not None and short in _RESHAPING:
             sizes = [self._size(one.temp) for one in op.arguments]
-            self._held[op.dst] = _moved(tensor, layered.viewed(tensor.shape, sizes))
+            self._held[op.dst] = _moved(tensor, viewed(tensor.shape, sizes))
         elif short == "flatten":
             after = [self._numbers.at_most(one.temp) for one in op.arguments if one.temp != source]
-            self._held[op.dst] = _moved(tensor, layered.flattened(tensor.shape, (after[0] or 0) if after else 0))
+            self._held[op.dst] = _moved(tensor, flattened(tensor.shape, (after[0] or 0) if after else 0))
         elif short in layered.SAME_BY_FUNCTION:
             self._held[op.dst] = self._keeping.applied(short, tensor, tensor.shape)
         else:

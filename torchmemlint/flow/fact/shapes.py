@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from torchmemlint.flow.fact.numbers import DEPTH, Numbers, argument
 from torchmemlint.flow.ir import ops
+from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import For
-from torchmemlint.flow.ir.places import NO_TEMP, Spread, Temp
+from torchmemlint.flow.ir.places import NO_TEMP, Scope, Spread, Temp
+from torchmemlint.knowledge import data_sets
 from torchmemlint.knowledge.contracts import Contracts
 
 _MAKING = frozenset(f"torch.{name}" for name in "empty ones rand randn zeros".split())
@@ -50,8 +53,8 @@ class Tensors:
         if depth > DEPTH or temp in self._flow.moved:
             return UNKNOWN
         match self._flow.made.get(temp):
-            case ops.Load(name=name):
-                return self._named(name.text, depth + 1)
+            case ops.Load() as load:
+                return self._named(load, depth + 1)
             case ops.Unpack(src=src, targets=targets, star=-1) if isinstance(
                 made := self._flow.made.get(src), ops.Make
             ):
@@ -60,8 +63,10 @@ class Tensors:
             case ops.Unpack(src=src):
                 return self.shape(src, depth) if self._is_item(src) else UNKNOWN
             case For(source=source):
-                size = self._batch(source, depth + 1)
-                return Shape((size,), more=True) if size is not None else UNKNOWN
+                return self._batch(source, depth + 1) or UNKNOWN
+            case ops.CallMethod(name="view" | "reshape", base=base, arguments=arguments):
+                sizes = [self._asked(one.temp) for one in arguments]
+                return viewed(self.shape(base, depth + 1), sizes)
             case ops.CallMethod(name=name, base=base) if name in _KEEPING:
                 return self.shape(base, depth + 1)
             case (ops.Call(arguments=[first, *_]) | ops.CallMethod(arguments=[first, *_])) as call:
@@ -81,15 +86,43 @@ class Tensors:
         made = self._flow.made.get(temp)
         return isinstance(made, For) or (isinstance(made, ops.Unpack) and self._is_item(made.src))
 
-    def _named(self, name: str, depth: int) -> Shape:
+    def _asked(self, temp: Temp) -> int | None:
+        """Return one size of a view: -1 is what remains."""
+        made = self._flow.made.get(temp)
+        if isinstance(made, ops.Operate) and made.operator == "-" and len(made.operands) == 1:
+            return -1
+        return self._numbers.at_most(temp)
+
+    def _named(self, load: ops.Load, depth: int) -> Shape:
+        """Return the shape of what a variable was given last before, as far as the order of the text tells."""
+        name = load.name.text
         given = self._caller(name)
         if given is not None:
             return given[0].shape(given[1], depth)
-        sources = self._flow.bound.get(name, [])
-        found = {self.shape(source, depth) for source in sources}
-        if found and len(found) > 1:  # x = x.to(device)
-            found = {shape for shape in found if shape != UNKNOWN} or found
-        return found.pop() if len(found) == 1 else UNKNOWN
+        if self._is_global(load):
+            found = {self._module.shape(src, depth) for _, src in self._module._bound.get(name, [])}
+            return found.pop() if len(found) == 1 else UNKNOWN
+        before = [src for op, src in self._bound.get(name, []) if self._order[op] < self._order[load]]
+        return self.shape(before[-1], depth) if before else UNKNOWN
+
+    def _is_global(self, load: ops.Load) -> bool:
+        return load.name.scope is Scope.GLOBAL and self._numbers.function.parent is not None
+
+    @cached_property
+    def _module(self) -> Tensors:
+        return Tensors(self._known, self._numbers.function.unit.module, (), self._others)
+
+    @cached_property
+    def _order(self) -> dict[ops.Op, int]:
+        return {op: number for number, op in enumerate(operations(self._numbers.function.body))}
+
+    @cached_property
+    def _bound(self) -> dict[str, list[tuple[ops.Op, Temp]]]:
+        found: dict[str, list[tuple[ops.Op, Temp]]] = {}
+        for op in self._order:
+            if isinstance(op, ops.Bind):
+                found.setdefault(op.name.text, []).append((op, op.src))
+        return found
 
     def _caller(self, name: str) -> tuple[Tensors, Temp] | None:
         """Return where a caller makes what it gives for a parameter."""
@@ -103,21 +136,60 @@ class Tensors:
             return None
         return Tensors(self._known, call.owner, self._calls[1:], self._others), temp
 
-    def _batch(self, source: Temp, depth: int) -> int | None:
-        """Return how many samples a loader gives at once, of what a loop runs over."""
+    def _batch(self, source: Temp, depth: int) -> Shape | None:
+        """Return what a loader gives at once, of what a loop runs over."""
         if depth > 2 * DEPTH:
             return None
         for op in self._flow.behind(source):
             match op:
                 case ops.Call() | ops.CallMethod() if self._flow.called(op) in self._known.names("loaders"):
                     size = argument(op, _LOADER_BATCH, "batch_size")
-                    return self._numbers.at_most(size) if size != NO_TEMP else None
+                    count = self._numbers.at_most(size) if size != NO_TEMP else None
+                    item = self._item(argument(op, 0, "dataset"))
+                    return Shape((count, *item), more=not item) if count is not None else None
                 case ops.Load(name=name):
                     given = self._caller(name.text)
                     if given is not None:
                         return given[0]._batch(given[1], depth + 1)
-                    bound = self._flow.bound.get(name.text, [])
-                    found = {self._batch(one, depth + 1) for one in bound}
-                    if found != set() and found != {None}:
+                    owner = self._module if self._is_global(op) else self
+                    found = {owner._batch(src, depth + 1) for _, src in owner._bound.get(name.text, [])}
+                    if found and found != {None}:
                         return found.pop() if len(found) == 1 else None
         return None
+
+    def _item(self, data_set: Temp) -> tuple[int, ...]:
+        """Return the shape of the images of a data set, where all are alike and nothing in the file changes them."""
+        unit = self._numbers.function.unit
+        if not unit.module.mentions.isdisjoint(data_sets.RESIZING):
+            return ()
+        todo, seen = [data_set], set[str]()
+        for temp in todo:
+            made = self._flow.made.get(temp)
+            if isinstance(made, ops.Load) and made.name.text not in seen:
+                seen.add(made.name.text)
+                todo += [src for _, src in self._bound.get(made.name.text, [])]
+            owner, _, name = self._flow.called(made).rpartition(".")
+            if owner == "torchvision.datasets":
+                return data_sets.IMAGES.get(name, ())
+        return ()
+
+
+def flattened(given: Shape, start: int) -> Shape | None:
+    """Return the shape with all axes from one on in one."""
+    if given.more:
+        return Shape((given.sizes[0], None)) if start == 1 and given.sizes else None
+    behind = Shape(given.sizes[start:]).numbers
+    return Shape((*given.sizes[:start], behind))
+
+
+def viewed(given: Shape, sizes: list[int | None]) -> Shape:
+    """Return a shape as it is asked for; -1 is what remains."""
+    if -1 not in sizes:
+        return Shape(tuple(sizes))
+    place, whole = sizes.index(-1), given.numbers
+    others = Shape(tuple(size for size in sizes if size != -1)).numbers
+    if whole is not None and others:
+        rest: int | None = whole // others
+    else:
+        rest = None
+    return Shape((*sizes[:place], rest, *sizes[place + 1 :]))

@@ -57,7 +57,7 @@ def small(engine: Engine, seen: Iterable[Passes]) -> Iterator[Op]:
                 continue
             if graphs.is_small(one):
                 yield one.point.chain()[0]
-            elif graphs.is_of_linear_layers(one):
+            elif graphs.is_of_linear_layers(one) or passes.trains:  # a state beside the batches of training
                 rows.append(one)
     yield from given_one_row([one.point.chain() for one in rows])
 
