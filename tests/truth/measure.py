@@ -242,30 +242,37 @@ class _Files:
 
 def run(files: Mapping[str, str], drive: str = "", seconds: int = 60) -> Measured:
     """Run the files as one program, in this process, and count."""
-    small = {name: _SIZE.sub(lambda size: SIZES[size[0]], text) for name, text in files.items()}
-    if drive:
-        small["drive.py"] = _SIZE.sub(lambda size: SIZES[size[0]], drive)
     measured = Measured()
     _ROLES.clear()  # it holds classes of the last program
     gc.collect()
     gc.freeze()  # what is alive now is not the program's
-    out = io.StringIO()
+    measured.output, measured.error = executed(files, drive, probes(measured), seconds)
+    return measured
+
+
+def executed(
+    files: Mapping[str, str], drive: str, around: contextlib.AbstractContextManager[None], seconds: int = 60
+) -> tuple[str, str]:
+    """Run the files as one program, in this process and with small sizes: what it printed, and what it raised."""
+    small = {name: _SIZE.sub(lambda size: SIZES[size[0]], text) for name, text in files.items()}
+    if drive:
+        small["drive.py"] = _SIZE.sub(lambda size: SIZES[size[0]], drive)
+    out, failed = io.StringIO(), ""
     try:
         with _set_aside(small), _in_time(seconds), _numbers_without_numpy(), _failures_of_threads() as failures:
             loader = _Files(small)
             sys.meta_path.insert(0, loader)
             try:
-                with probes(measured), warnings.catch_warnings(), contextlib.redirect_stdout(out):
+                with around, warnings.catch_warnings(), contextlib.redirect_stdout(out):
                     warnings.simplefilter("ignore")
                     loader.execute("drive.py" if drive else "main.py", {"__name__": "__main__", "__file__": "main.py"})
             finally:
                 sys.meta_path.remove(loader)
             if failures:
-                measured.error = failures[0]
+                failed = failures[0]
     except Exception as error:  # noqa: BLE001 - the program's own, of whatever kind
-        measured.error = f"{type(error).__name__}: {error}"
-    measured.output = out.getvalue()
-    return measured
+        failed = f"{type(error).__name__}: {error}"
+    return out.getvalue(), failed
 
 
 @contextlib.contextmanager

@@ -1,0 +1,147 @@
+"""Each fix of a program on its own, and all of them: does the program still do what it did?"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from torchmemlint.doubts import Confidence
+from torchmemlint.engine import context
+from torchmemlint.engine.one_file import ABOUT_THE_RUN, Profile, report_of
+from torchmemlint.findings import Applicability, Finding
+from torchmemlint.fixes.apply import Recheck, fix_text
+from torchmemlint.fixes.edits import apply_edits
+from torchmemlint.fixes.eligibility import eligible
+from torchmemlint.rules.registry import all_rules
+
+from .observing import Observed, observe, same
+
+CODES = frozenset(rule.code for rule in all_rules()) - ABOUT_THE_RUN
+MENDING = "mended"
+MENDED = "backward through the graph a second time"  # an exception that some fixes are there to prevent
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What a set of fixes changes in what a program does."""
+
+    codes: tuple[str, ...]  # of the fixes
+    safe: bool
+    what: str
+    messages: tuple[str, ...]
+    after: dict[str, str]
+
+
+@dataclass
+class Proof:
+    """What came of one program."""
+
+    raised: str = ""  # it cannot be run as it is
+    safe: int = 0
+    unsafe: int = 0
+    mended: int = 0  # fixes that prevent an exception
+    withheld: list[str] = field(default_factory=list)  # why fixes that change something are refused
+    differences: list[Difference] = field(default_factory=list)
+
+
+def prove(files: Mapping[str, str], drive: str = "", *, unsafe: bool = True) -> Proof:
+    """Run a program before and after each of its fixes, and after all safe ones; with `unsafe` also after all."""
+    before = observe(files, drive)
+    if before.error and MENDED not in before.error:
+        return Proof(raised=before.error)
+    found = Proof()
+    tried: set[tuple[tuple[str, str], ...]] = set()
+    for variant in _variants(files, found, unsafe=unsafe):
+        key = tuple(sorted(variant.files.items()))
+        if not variant.fixed or key in tried:
+            continue
+        tried.add(key)
+        what = difference(before, observe(variant.files, drive))
+        if what == MENDING:
+            found.mended += 1
+        elif what and (reason := variant.refused()):
+            found.withheld.append(reason)
+        elif what and not difference(before, observe(files, drive)):  # else it does something else every time
+            codes = tuple(sorted({finding.code for finding in variant.fixed}))
+            messages = tuple(map(_message, variant.fixed))
+            found.differences.append(Difference(codes, variant.safe, what, messages, variant.files))
+    return found
+
+
+def _message(finding: Finding) -> str:
+    fix = finding.fix.message if finding.fix is not None else ""
+    return f"{finding.span.start.row}: {finding.message} [{fix}]"
+
+
+@dataclass(frozen=True)
+class _Variant:
+    """A program with some fixes; `refused` says why the linter would not make them, "" if it would."""
+
+    files: dict[str, str]
+    safe: bool
+    fixed: list[Finding]
+    refused: Callable[[], str]
+
+
+def _variants(files: Mapping[str, str], found: Proof, *, unsafe: bool) -> Iterator[_Variant]:
+    with tempfile.TemporaryDirectory() as place:
+        root = Path(place).resolve()
+        for name, text in files.items():
+            (root / name).write_text(text, encoding="utf-8")
+        context.forget()
+        profile = Profile(CODES, root=root if len(files) > 1 else None, confidence=Confidence.POSSIBLE)
+        every = {safe: _Variant(dict(files), safe, [], str) for safe in ((True, False) if unsafe else (True,))}
+        for name, text in files.items():
+
+            def recheck(text: str, path: Path = root / name) -> list[Finding]:
+                return report_of(text, path, profile).findings
+
+            findings = recheck(text)
+            fixable = [one for one in findings if _is_fixable(one)]
+            for finding in fixable:
+                assert finding.fix is not None
+                safe = finding.fix.applicability is Applicability.SAFE
+                found.safe, found.unsafe = found.safe + safe, found.unsafe + (not safe)
+                after = apply_edits(text, finding.fix.edits)
+                yield _Variant({**files, name: after}, safe, [finding], _refusal(text, findings, recheck, finding))
+            for safe, whole in every.items():
+                if any(eligible(one, unsafe=not safe) for one in fixable):
+                    result = fix_text(text, findings, recheck, unsafe=not safe)
+                    whole.files[name] = result.text
+                    whole.fixed.extend(result.applied)
+        yield from every.values()
+    context.forget()
+
+
+def _refusal(text: str, findings: list[Finding], recheck: Recheck, finding: Finding) -> Callable[[], str]:
+    def refused() -> str:
+        result = fix_text(text, findings, recheck, unsafe=True, wanted=lambda one: one is finding)
+        return result.rolled_back[0][1] if result.rolled_back else ""
+
+    return refused
+
+
+def _is_fixable(finding: Finding) -> bool:
+    return finding.fix is not None and bool(finding.fix.edits) and finding.fix.applicability is not Applicability.HINT
+
+
+def difference(before: Observed, after: Observed) -> str:
+    """What is different, in words; MENDING if only an exception is gone; "" if nothing is."""
+    if before.error and not after.error:
+        return MENDING
+    for name in ("error", "losses", "gradients", "left", "weights", "output"):
+        one, other = getattr(before, name), getattr(after, name)
+        if not same(one, other):
+            return f"{name}: {_shown(one, other)}"
+    return "" if before.passes == after.passes else f"passes: {_shown(before.passes, after.passes)}"
+
+
+def _shown(one: object, other: object) -> str:
+    if isinstance(one, list) and isinstance(other, list):
+        for number, (left, right) in enumerate(zip(one, other, strict=False)):
+            if not same(left, right):
+                return f"number {number}: {str(left)[:300]} became {str(right)[:300]}"
+        return f"{len(one)} became {len(other)}"
+    return f"{str(one)[:400]!r} became {str(other)[:400]!r}"
