@@ -69,8 +69,10 @@ def of_closure(site: CallSite, target: Ref, name: str) -> Value | None:
 
 
 def _step_with(site: CallSite, target: Ref, closure: Value) -> Value:
+    """Perform the closure, and the step that uses the gradients which it leaves."""
+    given = site.call(closure)
     step(site.frame, of(target), "step", site.point)
-    return site.call(closure)
+    return given
 
 
 def step(frame: Frame, holder: Value, name: str, point: Point) -> None:
