@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from torchmemlint.findings import Edit, Position
@@ -111,14 +111,27 @@ def compatible(groups: Sequence[tuple[Replacement, ...]]) -> list[int]:
 
     A group is taken whole or not at all.
     """
-    taken: set[Replacement] = set()
+    taken: list[Replacement] = []  # in order; none clashes with another
     kept: list[int] = []
     for number, group in enumerate(groups):
-        if any(clash(old, new) for new in group if new not in taken for old in taken):
+        if any(clash(old, new) for new in group for old in _about(taken, new)):
             continue
-        taken.update(group)
+        for new in group:
+            at = bisect_left(taken, new)
+            if taken[at : at + 1] != [new]:
+                taken.insert(at, new)
         kept.append(number)
     return kept
+
+
+def _about(taken: Sequence[Replacement], new: Replacement) -> Iterator[Replacement]:
+    """Yield those of some replacements, which are in order, that begin or end where another one lies."""
+    at = bisect_left(taken, new)
+    yield from itertools.takewhile(lambda one: one.start <= new.end, itertools.islice(taken, at, None))
+    for number in range(at - 1, -1, -1):
+        if taken[number].end < new.start:
+            return
+        yield taken[number]
 
 
 def replace(text: str, replacements: Iterable[Replacement]) -> str:

@@ -48,24 +48,24 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     told_apart = [(case, finding) for case in wanted if case.code in _APART and (finding := _tell(Told(facts, case)))]
     apart = [finding for _, finding in told_apart]
     others = [finding for finding in (*before, *apart) if finding.code in _KEPT | _TELL_OF_WASTED]
-    found: list[Finding] = []
+    told = _Findings(others)
+    found: list[int] = []  # of them
     reports: list[_Report] = []  # of them
     wanted.sort(key=lambda case: (case.code in _KEPT, case.code in _KEPT and case.advice))  # passes, then what grows
     wanted = [case for case in wanted if case.code not in _APART and not _shows(facts, case)]
     for report in (_Report(facts, case) for case in wanted):
-        told = [*others, *found]
-        if report.is_told_by(told) or is_guess(
-            report.doubts, Claim.KEPT if report.case.code in _KEPT else Claim.WASTED
-        ):
+        claim = Claim.KEPT if report.case.code in _KEPT else Claim.WASTED
+        if report.is_told_by(told) or is_guess(report.doubts, claim):
             continue
         causes = report.causes(told)
         if not causes:
-            found.append(report.told())
+            found.append(told.add(report.told()))
             reports.append(report)
-        for number, one in enumerate(found):  # that a graph is kept and never used shows that its pass is wasted
-            if one in causes and report.confidence.rank > one.confidence.rank:
-                found[number] = replace(one, doubts=ordered(report.doubts))
-    told_of = list(zip(found, reports, strict=True))
+        for number in causes:  # that a graph is kept and never used shows that its pass is wasted
+            one = told.all[number]
+            if number >= len(others) and report.confidence.rank > one.confidence.rank:
+                told.all[number] = replace(one, doubts=ordered(report.doubts))
+    told_of = list(zip((told.all[number] for number in found), reports, strict=True))
     shown = [report.case for finding, report in told_of if finding.confidence is not Confidence.POSSIBLE]
     yield from (finding for case, finding in told_apart if not any(_asks_in_vain(case, other) for other in shown))
     yield from (finding for finding, told in told_of if told.case.code in _KEPT)
@@ -97,28 +97,67 @@ def _overlap(one: Span, other: Span) -> bool:
     return one.start < other.end and other.start < one.end
 
 
+class _Findings:
+    """What has been found so far, by the rows of the file that it stands on, or where what it names begins."""
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self.all: list[Finding] = []
+        self._on: dict[int, list[int]] = {}
+        for one in findings:
+            self.add(one)
+
+    def add(self, finding: Finding) -> int:
+        """Take up a finding, and return its number."""
+        number = len(self.all)
+        self.all.append(finding)
+        rows = {link.span.start.row for link in finding.evidence if link.filename is None}
+        rows.update(*(range(span.start.row, span.end.row + 1) for span in (finding.statement, finding.span)))
+        for row in rows:
+            self._on.setdefault(row, []).append(number)
+        return number
+
+    def near(self, span: Span) -> list[int]:
+        """Return the numbers of those that stand on a row of a stretch, or name what begins there."""
+        return sorted({number for row in range(span.start.row, span.end.row + 1) for number in self._on.get(row, ())})
+
+
 class _Report(Told):
     """One case as a finding, of a graph that is kept or a pass that records one for nothing."""
 
-    def is_told_by(self, others: Iterable[Finding]) -> bool:
+    def is_told_by(self, others: _Findings) -> bool:
         """Do other findings, which are as sure, say the same?"""
         case, kept = self.case, self.case.code in _KEPT
-        surer = [other for other in others if other.confidence.rank >= self.confidence.rank]
-        alike = [other for other in surer if (other.code in _KEPT) is kept]
-        if any(self._stands_at(other, place) for other in alike for place in (case.place, *case.calls)):
-            return True
-        if any(self._names(other, case.place) for other in surer):
-            return True
-        own = [self.span_of(forward) for forward in case.runs if forward.path == self.facts.path]
-        return any(forward.contains(other.statement) for other in alike for forward in own)
 
-    def causes(self, others: Iterable[Finding]) -> list[Finding]:
+        def surer(span: Span) -> Iterator[Finding]:
+            found = (others.all[number] for number in others.near(span))
+            return (other for other in found if other.confidence.rank >= self.confidence.rank)
+
+        def alike(span: Span) -> Iterator[Finding]:
+            return (other for other in surer(span) if (other.code in _KEPT) is kept)
+
+        own = [place for place in (case.place, *case.calls) if place.path == self.facts.path]
+        if any(self._stands_at(other, place) for place in own for other in alike(self.span_of(place))):
+            return True
+        if any(self._names(other, case.place) for other in surer(self.statement)):
+            return True
+        forwards = [self.span_of(forward) for forward in case.runs if forward.path == self.facts.path]
+        return any(forward.contains(other.statement) for forward in forwards for other in alike(forward))
+
+    def causes(self, others: _Findings) -> list[int]:
         """Return the findings, shown by default, of passes that should record none of the graphs that are kept here."""
         if self.case.code not in _KEPT:
             return []
-        wasted = [o for o in others if o.code in _TELL_OF_WASTED and o.confidence is not Confidence.POSSIBLE]
-        found = [[o for o in wasted if self._stands_at(o, g) or self._names(o, g)] for g in self.case.graphs]
-        return [o for some in found for o in some] if all(found) else []
+        found = [list(self._beginning(graph, others)) for graph in self.case.graphs]
+        return [number for some in found for number in some] if all(found) else []
+
+    def _beginning(self, graph: Place, others: _Findings) -> Iterator[int]:
+        if graph.path != self.facts.path:
+            return
+        for number in others.near(self.facts.source.statement_span(self.span_of(graph))):
+            other = others.all[number]
+            is_shown = other.code in _TELL_OF_WASTED and other.confidence is not Confidence.POSSIBLE
+            if is_shown and (self._stands_at(other, graph) or self._names(other, graph)):
+                yield number
 
     def _stands_at(self, other: Finding, place: Place) -> bool:
         whole = other.span if other.code == self.case.code == "TML701" else other.statement
@@ -128,9 +167,8 @@ class _Report(Told):
         if place.path != self.facts.path:
             return False
         span = self.span_of(place)
-        statement = self.facts.source.statement_span(span)
-        links = [link.span for link in other.evidence if link.filename is None]
-        return any(link.contains(span) and statement.contains(link) for link in links)
+        links = [link.span for link in other.evidence if link.filename is None and link.span.contains(span)]
+        return bool(links) and any(map(self.facts.source.statement_span(span).contains, links))
 
     def told(self) -> Finding:
         """The finding."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 from torchmemlint.findings import Position, Span
@@ -15,12 +16,27 @@ _BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")  # as they stand 
 def around(statements: Iterable[ast.stmt], place: Span, rows: Sequence[str]) -> list[ast.stmt]:
     """The statements around a place, outer ones first; `rows` are the file's."""
     found: list[ast.stmt] = []
-    level = list(statements)
-    while level:
-        level = [one for one in level if _holds(one, place, rows)]
-        found += level[:1]
-        level = [inner for one in level[:1] for inner in below(one)]
-    return found
+    levels: Iterable[list[ast.stmt]] = [statements if isinstance(statements, list) else list(statements)]
+    while True:
+        holding = (one for level in levels if (one := _holding(level, place, rows)) is not None)
+        one = next(holding, None)
+        if one is None:
+            return found
+        found.append(one)
+        levels = blocks(one)
+
+
+def _holding(block: list[ast.stmt], place: Span, rows: Sequence[str]) -> ast.stmt | None:
+    """The statement of a block around a place: looked for from the last that begins above its row or in it."""
+    number = bisect_right(block, place.start.row, key=lambda one: one.lineno)
+    while number:
+        number -= 1
+        one = block[number]
+        if _holds(one, place, rows):
+            return one
+        if (one.end_lineno or one.lineno) < place.start.row:
+            break
+    return None
 
 
 def below(statement: ast.stmt) -> Iterator[ast.stmt]:
