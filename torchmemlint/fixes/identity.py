@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 
 from torchmemlint.findings import Finding, Span
 from torchmemlint.fixes.edits import EditError, Replacement, TextIndex
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Change:
-    """A step from one text to the next."""
+    """A step from one text to the next, by replacements in the order of the text that do not overlap."""
 
     before: str
     after: str
@@ -23,17 +26,26 @@ class Change:
 
         Exact outside the replacements; anywhere in the new content for what was replaced or stands at an edge.
         """
-        shift = 0
         low: int | None = None
-        for change in self.replacements:
-            if change.start > start:
-                break
-            if change.end >= start:
-                low = change.start + shift if low is None else low
-                if change.end > start:
-                    return low, change.start + shift + len(change.content)
-            shift += len(change.content) - (change.end - change.start)
+        number = bisect_left(self._ends, start)
+        while number < len(self.replacements) and (change := self.replacements[number]).start <= start:
+            shift = self._shifts[number]
+            low = change.start + shift if low is None else low
+            if change.end > start:
+                return low, change.start + shift + len(change.content)
+            number += 1
+        shift = self._shifts[number]
         return start + shift if low is None else low, start + shift
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return [change.end for change in self.replacements]
+
+    @cached_property
+    def _shifts(self) -> list[int]:
+        """How far the text has moved before each replacement, and behind the last."""
+        moved = (len(change.content) - (change.end - change.start) for change in self.replacements)
+        return list(accumulate(moved, initial=0))
 
 
 @dataclass(frozen=True, slots=True)
