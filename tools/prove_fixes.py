@@ -75,7 +75,11 @@ def keep(folder: Path, name: str, before: dict[str, str], drive: str, difference
 
 def main(given: list[str] | None = None) -> int:
     options = arguments(given)
-    drawn = scripts(options.seed, unseen=options.unseen) if options.programs == "grammar" else truths(options.seed, options.count)
+    drawn = (
+        scripts(options.seed, unseen=options.unseen)
+        if options.programs == "grammar"
+        else truths(options.seed, options.count)
+    )
     if options.only:
         number = int(options.only.rpartition("-")[2])
         drawn = islice(drawn, number, number + 1) if options.programs == "grammar" else drawn

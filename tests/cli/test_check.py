@@ -1,8 +1,13 @@
 import json
 import os
+import sys
 from pathlib import Path
+from typing import Any
 
+import fakes
 import pytest
+
+from torchmemlint.findings import Finding
 
 from .conftest import Run
 
@@ -353,3 +358,22 @@ def test_advice_is_folded_unless_it_is_asked_for(run: Run, project: Path) -> Non
         out = run("a.py", *arguments).out
         assert out.count("--> a.py") == 5, arguments
         assert "a line for each rule" not in out
+
+
+def test_what_could_not_be_fixed_is_not_marked_as_fixable(
+    project: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fix would bring a finding of a rule that was asked for."""
+    checking = sys.modules["torchmemlint.engine.checking"]
+
+    def check_text(text: str, *given: Any, **more: Any) -> list[Finding]:
+        return fakes.check_text(text.replace("mended", "LEAK204"), *given, **more)
+
+    monkeypatch.setattr(checking, "check_text", check_text)
+    (project / "a.py").write_text("import torch\nLEAK101\n")
+    plain = run("check", "a.py", "--extend-select", "TML204", "--output-format", "concise")
+    assert "TML101 [*] a leak" in plain.out
+    fixed = run("check", "a.py", "--fix", "--extend-select", "TML204", "--output-format", "concise")
+    assert "TML101 a leak" in fixed.out
+    assert "Not fixed a.py:2:1: TML101: it would bring TML204" in fixed.out
+    assert "[*]" not in fixed.out

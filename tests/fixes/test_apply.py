@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -238,3 +239,25 @@ def test_a_fix_may_not_bring_one_as_bad_or_elsewhere(fixed: Severity, brought: S
     text, applied, reasons = run("first\na = one(x)\n", uncovering(fixed, brought=brought, about=about))
     assert (text, applied) == ("first\na = one(x)\n", 0)
     assert reasons[0].startswith("it would bring TML203")
+
+
+@pytest.mark.parametrize("text", ["a += loss\n", "a += loss; "], ids=["on lines of their own", "on one line"])
+def test_many_fixes_take_no_longer_each(text: str) -> None:
+    """Beside as many findings that stay."""
+    check = finder(DETACH, ("TML102", r"\ba\b", "a"))
+
+    def seconds(count: int) -> float:
+        program = text * count
+        findings = check(program)
+        wanted = {id(finding) for finding in findings if finding.code == "TML101"}
+        begin = time.process_time()
+        result = fix_text(program, findings, check, unsafe=False, wanted=lambda finding: id(finding) in wanted)
+        spent = time.process_time() - begin
+        assert len(result.applied) == count
+        return spent
+
+    few, more = min(seconds(750), seconds(750)), seconds(3_000)
+    assert more < 2
+    assert more < 12 * few
+    if text.endswith("\n"):  # libcst takes longer for each on one line
+        assert seconds(12_000) < 12 * more

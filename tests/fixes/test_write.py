@@ -3,9 +3,11 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
+from torchmemlint.fixes import write
 from torchmemlint.fixes.write import write_atomically
 
 
@@ -86,3 +88,34 @@ def test_a_new_file_comes_whole_and_with_the_usual_mode(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["new.json"]
     with pytest.raises(FileNotFoundError):
         write_atomically(tmp_path / "no" / "new.json", b"new", create=True)
+
+
+def test_all_names_of_a_file_keep_its_content(tmp_path: Path) -> None:
+    path, other = tmp_path / "a.py", tmp_path / "b.py"
+    path.write_bytes(b"old, and longer")
+    os.link(path, other)
+    write_atomically(path, b"new", before=b"old, and longer")
+    assert path.read_bytes() == other.read_bytes() == b"new"
+    assert path.samefile(other)
+    assert {one.name for one in tmp_path.iterdir()} == {"a.py", "b.py"}
+
+
+def test_a_file_with_other_names_keeps_the_old_content_where_it_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, other = tmp_path / "a.py", tmp_path / "b.py"
+    path.write_bytes(b"old")
+    os.link(path, other)
+    overwrite, calls = write._overwrite, list[bytes]()
+
+    def failing(file: BinaryIO, data: bytes) -> None:
+        calls.append(data)
+        overwrite(file, data[:2] if len(calls) == 1 else data)
+        if len(calls) == 1:
+            raise OSError("the disk is full")
+
+    monkeypatch.setattr(write, "_overwrite", failing)
+    with pytest.raises(OSError, match="full"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == other.read_bytes() == b"old"
+    assert {one.name for one in tmp_path.iterdir()} == {"a.py", "b.py"}

@@ -208,7 +208,9 @@ def _validating(rng: random.Random) -> Lines:
     body = ["count = 0", *(f"self.{net}.eval()" for net in nets)]
     inner = [*_block(scope, rng.randint(0, 2)), f"count += {_number(scope)}"]
     if rng.random() < 0.2:
-        inner.append(rng.choice(("self.last = x", f"self.last = {_tensor(scope)}", f"self.kept.append({_tensor(scope)})")))
+        inner.append(
+            rng.choice(("self.last = x", f"self.last = {_tensor(scope)}", f"self.kept.append({_tensor(scope)})"))
+        )
     body += ["for x, y in data:", *_indented(inner)]
     body += [f"self.{net}.train()" for net in nets]
     value = "count" if rng.random() < 0.8 else f"count, {_tensor(Scope(rng, ['x']))}"
@@ -251,7 +253,13 @@ def _step(scope: Scope, number: int) -> Lines:
     opt = "self.opt" if number == 0 or rng.random() < 0.5 else "self.opt2"
     lines += _block(scope, rng.choice((0, 0, 1)))
     if rng.random() < 0.08:
-        lines = ["def closure():", f"    {opt}.zero_grad()", *_indented(lines), f"    {loss}.backward()", f"    return {loss}"]
+        lines = [
+            "def closure():",
+            f"    {opt}.zero_grad()",
+            *_indented(lines),
+            f"    {loss}.backward()",
+            f"    return {loss}",
+        ]
         lines += [f"{loss} = {opt}.step(closure)"]
     else:
         backward = f"{loss}.backward({'retain_graph=True' if rng.random() < 0.1 else ''})"
@@ -314,7 +322,12 @@ def _main(rng: random.Random, unseen: bool) -> Lines:
         "agent.cached",
     )
     for _ in range(2 if unseen else rng.random() < 0.15):
-        lines += ["try:", f"    ({rng.choice(outs)}).mean().backward()", "except Exception as error:", "    print(str(error)[:40])"]
+        lines += [
+            "try:",
+            f"    ({rng.choice(outs)}).mean().backward()",
+            "except Exception as error:",
+            "    print(str(error)[:40])",
+        ]
     return lines
 
 
@@ -351,7 +364,11 @@ def _statement(scope: Scope) -> Lines:
             return ["; ".join([*one, *other] if rng.random() < 0.7 else [*other, *one])]
         case "log":
             kept = rng.choice((_tensor(scope), _scalar(scope), _number(scope), f"{_tensor(scope)}.detach()"))
-            return [f"self.{rng.choice(('logs', 'kept'))}.append({kept})"] if rng.random() < 0.8 else [f"self.last = {kept}", "self.last = None"]
+            return (
+                [f"self.{rng.choice(('logs', 'kept'))}.append({kept})"]
+                if rng.random() < 0.8
+                else [f"self.last = {kept}", "self.last = None"]
+            )
         case "sum":
             return [f"self.total += {rng.choice((_number(scope), _scalar(scope)))}"]
         case "store":
@@ -360,16 +377,36 @@ def _statement(scope: Scope) -> Lines:
             net = rng.choice(NETS)
             inner = _nested(scope, rng.randint(0, 1))
             name = scope.name("n")
-            return [f"self.{net}.eval()", *inner, f"{name} = {_number(scope, net)}", f"self.{net}.train()", f"self.notes[{name!r}] = {name}"]
+            return [
+                f"self.{net}.eval()",
+                *inner,
+                f"{name} = {_number(scope, net)}",
+                f"self.{net}.train()",
+                f"self.notes[{name!r}] = {name}",
+            ]
         case "if":
             name = scope.name()
-            test = rng.choice(("self.steps % 2", "x.mean() > 0" if "x" in scope.tensors else "s.mean() > 0", "self.training_on()" if False else "self.scale"))
-            lines = [f"if {test}:", *_indented([f"{name} = {_tensor(scope)}"]), "else:", *_indented([f"{name} = {_tensor(scope)}"])]
+            test = rng.choice(
+                (
+                    "self.steps % 2",
+                    "x.mean() > 0" if "x" in scope.tensors else "s.mean() > 0",
+                    "self.training_on()" if False else "self.scale",
+                )
+            )
+            lines = [
+                f"if {test}:",
+                *_indented([f"{name} = {_tensor(scope)}"]),
+                "else:",
+                *_indented([f"{name} = {_tensor(scope)}"]),
+            ]
             scope.tensors.append(name)
             return lines
         case "off":
             name = scope.name()
-            lines = ["with torch.no_grad():", *_indented([*_nested(scope, rng.randint(0, 1)), f"{name} = {_tensor(scope)}"])]
+            lines = [
+                "with torch.no_grad():",
+                *_indented([*_nested(scope, rng.randint(0, 1)), f"{name} = {_tensor(scope)}"]),
+            ]
             scope.tensors.append(name)
             return lines
         case "for":
@@ -397,12 +434,21 @@ def _statement(scope: Scope) -> Lines:
             return lines
         case "try":
             name = scope.name()
-            lines = ["try:", *_indented([f"{name} = {_tensor(scope)}"]), "except ValueError:", f"    {name} = {rng.choice(scope.tensors)}"]
+            lines = [
+                "try:",
+                *_indented([f"{name} = {_tensor(scope)}"]),
+                "except ValueError:",
+                f"    {name} = {rng.choice(scope.tensors)}",
+            ]
             scope.tensors.append(name)
             return lines
         case "augmented":
             names = [name for name in scope.tensors if name not in ("x", "s", "t")]
-            return [f"{rng.choice(names)} {rng.choice('+-*')}= {_tensor(scope)}"] if names and not scope.depth else ["pass"]
+            return (
+                [f"{rng.choice(names)} {rng.choice('+-*')}= {_tensor(scope)}"]
+                if names and not scope.depth
+                else ["pass"]
+            )
         case "values":
             inside = rng.choice(scope.tensors)
             return _assigned(scope, f"next(iter(self.values([({inside}, None)])))" if not scope.yields else inside)
@@ -412,7 +458,11 @@ def _statement(scope: Scope) -> Lines:
             scope.tensors.append(name)
             return [line]
         case "deep":
-            return _assigned(scope, f"self.critic({_tensor(scope, 1)})" + rng.choice(("", ".detach()"))) if "s" not in scope.tensors else ["pass"]
+            return (
+                _assigned(scope, f"self.critic({_tensor(scope, 1)})" + rng.choice(("", ".detach()")))
+                if "s" not in scope.tensors
+                else ["pass"]
+            )
         case "chained":
             one, other = scope.name(), scope.name()
             line = f"{one} = {other} = {_wasted(scope)}.detach()"
@@ -429,7 +479,11 @@ def _statement(scope: Scope) -> Lines:
                 return ["pass"]
             fake, loss = scope.name(), scope.name("d")
             first = f"{fake} = {_wasted(scope)}"
-            lines = [first, f"{loss} = F.softplus(self.target({fake}.detach())).mean()", f"self.opt2.zero_grad(); {loss}.backward(); self.opt2.step()"]
+            lines = [
+                first,
+                f"{loss} = F.softplus(self.target({fake}.detach())).mean()",
+                f"self.opt2.zero_grad(); {loss}.backward(); self.opt2.step()",
+            ]
             scope.tensors.append(fake)
             return lines
 
@@ -485,17 +539,35 @@ def _tensor(scope: Scope, depth: int = 0) -> str:
         case "product":
             return f"({_tensor(scope, deeper)} * torch.sigmoid({_tensor(scope, deeper)}))"
         case "scale":
-            return f"{_tensor(scope, deeper)} * {rng.choice(('0.5', 'self.scale', '2'))}" if depth == 0 else f"({_tensor(scope, deeper)} * 0.5)"
+            return (
+                f"{_tensor(scope, deeper)} * {rng.choice(('0.5', 'self.scale', '2'))}"
+                if depth == 0
+                else f"({_tensor(scope, deeper)} * 0.5)"
+            )
         case "cut":
             cut = rng.choice((".detach()", ".detach()", ".data", ".detach().clone()", ".clone().detach()"))
             return f"({_tensor(scope, deeper)}){cut}"
         case "walrus" if scope.depth == 0 and not scope.yields:
             name = scope.name("w")
-            return f"self.keep_first({name} := {_tensor(scope, deeper)})" if False else f"({name} := {_tensor(scope, deeper)})"
+            return (
+                f"self.keep_first({name} := {_tensor(scope, deeper)})"
+                if False
+                else f"({name} := {_tensor(scope, deeper)})"
+            )
         case "shape":
-            return rng.choice(("torch.cat([{0}, {0}], 1)[:, :N]", "({0}).view(-1, N)", "torch.stack([{0}, {0}]).mean(0)")).format(_tensor(scope, deeper + 1))
+            return rng.choice(
+                ("torch.cat([{0}, {0}], 1)[:, :N]", "({0}).view(-1, N)", "torch.stack([{0}, {0}]).mean(0)")
+            ).format(_tensor(scope, deeper + 1))
         case "activation":
-            return rng.choice(("torch.relu({})", "F.relu({})", "({}).tanh()", "F.softmax({}, dim=1)", "torch.where({0} > 0, {0}, 0.1)")).format(_tensor(scope, deeper))
+            return rng.choice(
+                (
+                    "torch.relu({})",
+                    "F.relu({})",
+                    "({}).tanh()",
+                    "F.softmax({}, dim=1)",
+                    "torch.where({0} > 0, {0}, 0.1)",
+                )
+            ).format(_tensor(scope, deeper))
         case "choice":
             return f"({_tensor(scope, deeper)} if self.steps % 2 else {_tensor(scope, deeper)})"
         case "several":
@@ -507,9 +579,17 @@ def _tensor(scope: Scope, depth: int = 0) -> str:
         case "partial":
             return f"functools.partial({_net(scope)})({_tensor(scope, deeper)})"
         case "loop":
-            return f"torch.stack([{_net(scope)}(row) for row in (x, x)]).mean(0)" if "x" in scope.tensors else rng.choice(scope.tensors)
+            return (
+                f"torch.stack([{_net(scope)}(row) for row in (x, x)]).mean(0)"
+                if "x" in scope.tensors
+                else rng.choice(scope.tensors)
+            )
         case _:
-            return f"torch.utils.checkpoint.checkpoint({_net(scope)}, {_tensor(scope, deeper)}, use_reentrant=False)" if rng.random() < 0.3 else rng.choice(scope.tensors)
+            return (
+                f"torch.utils.checkpoint.checkpoint({_net(scope)}, {_tensor(scope, deeper)}, use_reentrant=False)"
+                if rng.random() < 0.3
+                else rng.choice(scope.tensors)
+            )
 
 
 def _scalar(scope: Scope) -> str:

@@ -66,6 +66,11 @@ class Output:
 @click.option("--per-file-ignores", multiple=True, metavar="PATTERN:CODE", help="Rules not to check in some files.")
 @click.option("--fix", is_flag=True, help="Apply the safe fixes.")
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also the fixes that may change results.")
+@click.option(
+    "--prove",
+    metavar="COMMAND",
+    help="With --fix or --diff: make only fixes with which COMMAND still passes, as tried on a copy of the project.",
+)
 @click.option("--diff", is_flag=True, help="Show what --fix (or --add-ignores) would change, and change nothing.")
 @click.option("--add-ignores", is_flag=True, help="Silence what is found by comments: `# torchmemlint: ignore[CODE]`.")
 @click.option("--reason", metavar="TEXT", help="With --add-ignores: what the comments give as the reason.")
@@ -152,6 +157,7 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
 
     try:
         if options["projects_from"] is not None:
+            _refuse_to_prove(paths, options)
             return _check_projects(paths, options)
         return _check(paths or (".",), options)
     except ConfigError as error:
@@ -164,6 +170,7 @@ def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
 
     resolver = resolver_for(_configuration(options))
     output, request = _output(options, resolver), _request(options, resolver)
+    _refuse_to_prove(paths, options)
     if "-" in paths:
         if len(paths) > 1:
             raise click.UsageError("`-` (standard input) cannot be combined with other paths.")
@@ -185,9 +192,39 @@ def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
             _show_settings(found, resolver)
             return 0
         request = replace(request, files=found, sieve=_sieve(found, resolver, options), apart=True)
+        if options["prove"] is not None:
+            request = _proven(request, options["prove"], output)
         with opened(options, resolver.given.extend or ()) as executor:
             report = _check_files(replace(request, executor=executor), output)
     return _exit_code(report, output, exit_zero=options["exit_zero"])
+
+
+def _refuse_to_prove(paths: tuple[str, ...], options: dict[str, Any]) -> None:
+    """Refuse `--prove` where there is nothing that it could prove."""
+    if options["prove"] is None:
+        return
+    if options["add_ignores"] or not (options["fix"] or options["fix_only"] or options["diff"]):
+        raise click.UsageError("--prove belongs to --fix or --diff.")
+    if "-" in paths or options["projects_from"] is not None or options["executor"] != LOCAL:
+        raise click.UsageError("--prove is for files of one project, checked here.")
+
+
+def _proven(request: Request, command: str, output: Output) -> Request:
+    """The request without the fixes with which a command fails."""
+    from torchmemlint.engine.proving import ProofError, prove
+
+    def tell(line: str) -> None:
+        if not output.quiet:
+            complain("notice", f"--prove: {line}")
+
+    try:
+        proof = prove(request, command, Path.cwd(), tell)
+    except ProofError as error:
+        raise click.UsageError(f"--prove: {error}") from None
+    kept = proof.tried - sum(map(len, proof.held.values()))
+    if proof.tried:
+        tell(f"{kept} of {proof.tried} fixes are kept, after {proof.runs} runs of the command")
+    return replace(request, held=proof.held)
 
 
 def _check_projects(paths: tuple[str, ...], options: dict[str, Any]) -> int:

@@ -16,6 +16,7 @@ from torchmemlint.doubts import Confidence
 from torchmemlint.engine.cache.snapshot import digest_of
 from torchmemlint.engine.run import FixedFile
 from torchmemlint.findings import Applicability, ContextFile, Finding, Fix, Position, Severity, Span
+from torchmemlint.fingerprints import subject
 from torchmemlint.immutable import immutable
 from torchmemlint.source.decoding import LimitReached, SourceText, UnreadableFile, read
 from torchmemlint.source.directives import MARKERS
@@ -60,6 +61,7 @@ class Profile:
     extend: tuple[str, ...] = ()  # what brings rules besides the linter's own and those of installed plugins
     limits: Limits = DEFAULT
     confidence: Confidence = Confidence.LIKELY  # the least that is reported
+    held: tuple[tuple[str, str], ...] = ()  # findings not to be mended: `fingerprints.subject`, and why
     kept: bool = False  # are results kept for later runs, and what they rest on taken down with them?
 
 
@@ -348,12 +350,20 @@ def _fix(
         return tuple(_placed(list(findings), source, path, profile, relevant))
 
     if profile.ignoring is None:
-        result = fix_text(source.text, found.findings, recheck, unsafe=profile.unsafe)
+        held = dict(profile.held)
+        result = fix_text(
+            source.text,
+            found.findings,
+            recheck,
+            unsafe=profile.unsafe,
+            wanted=lambda finding: subject(finding.fingerprint) not in held,
+        )
+        result = _withheld(result, held, unsafe=profile.unsafe)
     else:
         result = ignore_all(source.text, found.findings, recheck, profile.ignoring)
     if result.text == source.text:
         fixed = _fixed(path, result, source, source) if result.rolled_back else None
-        return FileResult(path, placed(found.findings, source), not relevant, fixed, unsure=found.unsure)
+        return FileResult(path, placed(result.findings, source), not relevant, fixed, unsure=found.unsure)
     try:
         data = source.encode(result.text)
         if profile.fixing is Fixing.WRITE:
@@ -368,6 +378,25 @@ def _fix(
     after = source if isinstance(source, SourceText) else load(data, path)
     fixed = _fixed(path, result, source, after)
     return FileResult(path, placed(result.findings, after), not relevant, fixed, unsure=unsure[result.text])
+
+
+def _withheld(result: FixResult, held: dict[str, str], *, unsafe: bool) -> FixResult:
+    """The result, with what must not be mended among what was taken back, and the fixes of all that as mere hints."""
+    from torchmemlint.fixes.eligibility import eligible
+
+    not_made = [one for one in result.findings if eligible(one, unsafe=unsafe) and subject(one.fingerprint) in held]
+    taken_back = [*result.rolled_back, *((one, held[subject(one.fingerprint)]) for one in not_made)]
+    shown = {id(one): _with_hint(one) for one, _ in taken_back}
+    return replace(
+        result,
+        rolled_back=tuple((shown[id(one)], why) for one, why in taken_back),
+        findings=tuple(shown.get(id(one), one) for one in result.findings),
+    )
+
+
+def _with_hint(finding: Finding) -> Finding:
+    assert finding.fix is not None
+    return replace(finding, fix=replace(finding.fix, applicability=Applicability.HINT))
 
 
 def _fixed(

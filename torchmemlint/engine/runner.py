@@ -54,6 +54,7 @@ class Request:
     ignoring: str | None = None  # see `Profile`
     executor: Executor | None = None  # what checks the files; None: processes of this machine
     apart: bool = False  # see `check_all`
+    held: Mapping[Path, tuple[tuple[str, str], ...]] = field(default_factory=dict)  # by file: see `Profile`
 
 
 def run(request: Request, progress: Callable[[int], None] = lambda done: None) -> RunReport:
@@ -195,7 +196,7 @@ def _plan(request: Request) -> _Plan:
 def _profile(path: Path, request: Request) -> Profile:
     settings = request.resolver.settings_for(path.parent)
     profile = profile_for(settings, path, request.fixing, request.unsafe)
-    return replace(profile, ignoring=request.ignoring, kept=request.use_cache)
+    return replace(profile, ignoring=request.ignoring, kept=request.use_cache, held=request.held.get(path, ()))
 
 
 def profile_for(settings: Settings, path: Path, fixing: Fixing = Fixing.NONE, unsafe: bool = False) -> Profile:

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from torchmemlint.regular import LEFTOVER, read_regular
 
@@ -27,7 +28,8 @@ def write_atomically(path: Path, data: bytes, *, create: bool = False, before: b
     With `create` it need not exist: then it comes with the mode that the process gives new files. With `before` it
     must have this content still, or ChangedMeanwhile is raised: somebody else has written to it.
 
-    A symbolic link stays: the file it points to is replaced. (Another hard link to it keeps the old content.)
+    A symbolic link stays: the file it points to is replaced. A file that has other names (hard links) is written where
+    it lies, so that all of them name the new content: only there may a reader see half of it.
     Nothing is left behind on failure. Raises OSError: no such file, not writable, disk full.
     """
     target = path.resolve(strict=not create)
@@ -51,11 +53,34 @@ def write_atomically(path: Path, data: bytes, *, create: bool = False, before: b
         temporary.chmod(_mode_of_new_files() if status is None else status.st_mode & 0o7777)
         if before is not None and read_regular(target) != before:
             raise ChangedMeanwhile(f"{path} has changed since it was read")
-        temporary.replace(target)
+        if status is not None and status.st_nlink > 1:
+            _write_in_place(target, data)
+            temporary.unlink()
+        else:
+            temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+def _write_in_place(path: Path, data: bytes) -> None:
+    """Put `data` into a file; the old content again where that fails."""
+    with path.open("r+b") as file:
+        old = file.read()
+        try:
+            _overwrite(file, data)
+        except OSError:
+            _overwrite(file, old)
+            raise
+
+
+def _overwrite(file: BinaryIO, data: bytes) -> None:
+    file.seek(0)
+    file.write(data)
+    file.flush()
+    file.truncate(len(data))
+    os.fsync(file.fileno())
 
 
 def remove_leftovers(found: Iterable[Path]) -> Iterator[Path]:
