@@ -3,9 +3,10 @@
     python tools/prove_fixes.py --seed 1 --count 1000                  # scripts of a grammar
     python tools/prove_fixes.py --seed 1 --count 500 --programs truth  # those of tools/truth.py
 
-Each program is run as it is, after each of its fixes alone, and after all safe ones; some also after all. Compared are what is
-differentiated, every gradient at every step of an optimizer and in the end, the weights, prints, exceptions, and the
-networks that are called. A difference by a safe fix is a fault: it is printed, and the exit code is 1. Needs torch.
+Each program is run as it is, after each of its fixes alone, and after all safe ones; some also after all. Compared are
+what is differentiated, every gradient at every step of an optimizer and in the end, the weights, prints, exceptions,
+and the networks that are called. A difference by a safe fix is a fault: it is printed, and the exit code is 1. Needs
+torch.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchmemlint.engine.checking import check_text
+from torchmemlint.fixes.edits import apply_edits
 from torchmemlint.rules.registry import by_code
 
 ROOT = Path(__file__).parent.parent.parent / "fixtures"
@@ -32,3 +33,47 @@ def test_a_dict_that_a_method_gives_is_not_detached() -> None:
     path = ROOT / "TML102-graph-collection/bad_stats_of_step.py"
     findings = check_text(path.read_text(encoding="utf-8"), path, frozenset({"TML102"}))
     assert [finding.fix for finding in findings] == [None]
+
+
+PUT = {
+    "totals[0], n = totals[0] + loss, x.size(0)": "totals[0], n = (totals[0] + loss).detach(), x.size(0)",
+    "(totals[0], n), m = [totals[0] + loss, 1], 2": "(totals[0], n), m = [(totals[0] + loss).detach(), 1], 2",
+    "kept[len(kept) :] = [loss]": "kept[len(kept) :] = [loss.detach()]",
+    "known |= {len(known): loss}": "known |= {len(known): loss.detach()}",
+    "kept += (loss,)": "kept += (loss.detach(),)",
+    "kept[len(kept) :] = (loss for _ in range(1))": None,
+    "kept += [loss for _ in range(2)]": None,
+    "kept += [loss, loss]": None,
+}
+
+
+@pytest.mark.parametrize("put", PUT)
+def test_what_is_detached_is_a_tensor(put: str) -> None:
+    text = TRAINING.replace("PUT", put)
+    found = check_text(text, Path("train.py"), frozenset({"TML101", "TML102"}))
+    fixed = [apply_edits(text, one.fix.edits) for one in found if one.fix is not None and one.fix.edits]
+    wanted = PUT[put]
+    assert fixed == ([] if wanted is None else [TRAINING.replace("PUT", wanted)])
+
+
+TRAINING = """
+import torch
+from torch import nn
+
+net = nn.Linear(3, 3)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+def train(loader):
+    totals, kept, known = [0.0], [], {}
+    for x in loader:
+        loss = net(x).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        PUT
+    print(float(totals[0]), [float(one) for one in kept], [float(one) for one in known.values()])
+
+
+train(torch.utils.data.DataLoader(torch.ones(8, 3)))
+"""

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (tables of lines)
 """Training scripts by a grammar in which everything fits everything: networks, features and losses of one shape.
 
 Any expression may stand where another does, so what people would not write beside each other stands beside each other,

@@ -19,8 +19,9 @@ def detach_stored(piece: Piece, span: Span, *, safe: bool) -> Fix | None:
     for node in at(piece, span, cst.Call | cst.AugAssign):
         stored = _added(node) if isinstance(node, cst.Call) else _only_element(node.value)
         return detach_fix(Site(piece, stored), safe=safe) if stored is not None else None
-    for _, value in _assignments(piece, span):
-        return detach_fix(Site(piece, value), safe=safe)
+    for _, target, value in _assignments(piece, span):
+        one = _put_in(target, value)
+        return detach_fix(Site(piece, one), safe=safe) if one is not None else None
     return None
 
 
@@ -40,7 +41,7 @@ def detach_argument(piece: Piece, span: Span) -> Fix | None:
 
 def detach_given(piece: Piece, span: Span) -> Fix | None:
     """Detach the argument that the call whose result is bound there is given: `out, h = rnn(x, h.detach())`."""
-    for target, value in _assignments(piece, span):
+    for target, _, value in _assignments(piece, span):
         for argument in value.args if isinstance(value, cst.Call) else ():
             if text_of(argument.value) == text_of(target):
                 return detach_fix(Site(piece, argument.value), safe=False)
@@ -60,11 +61,22 @@ def at(piece: Piece, span: Span, kind: Any) -> Iterator[Any]:
 
 
 def _only_element(value: cst.BaseExpression) -> cst.BaseExpression | None:
-    """What is added by `+= value`: the one element of a list or tuple that is written out, or the value itself."""
-    if not isinstance(value, cst.List | cst.Tuple):
+    """What is added by `+= value`: the one element of a container that is written out, or the value itself."""
+    if isinstance(value, cst.BaseComp):
+        return None
+    if not isinstance(value, cst.List | cst.Tuple | cst.Set | cst.Dict):
         return value
     only = value.elements[0] if len(value.elements) == 1 else None
-    return only.value if isinstance(only, cst.Element) else None
+    return only.value if isinstance(only, cst.Element | cst.DictElement) else None
+
+
+def _put_in(target: cst.BaseExpression, value: cst.BaseExpression) -> cst.BaseExpression | None:
+    """What an assignment of a value puts into its target, if it is one thing that is written there."""
+    if isinstance(target, cst.Tuple | cst.List):
+        return None
+    one = _only_element(value)
+    takes_several = isinstance(target, cst.Subscript) and any(isinstance(e.slice, cst.Slice) for e in target.slice)
+    return None if takes_several and one is value else one
 
 
 def _added(call: cst.Call) -> cst.BaseExpression | None:
@@ -77,8 +89,13 @@ def _added(call: cst.Call) -> cst.BaseExpression | None:
     return arguments[1] if name == "insert" and len(arguments) == 2 else None
 
 
-def _assignments(piece: Piece, span: Span) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
-    """Yield what stands there as (a part of) the one target of an assignment, with the value that is assigned."""
+def _assignments(
+    piece: Piece, span: Span
+) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression, cst.BaseExpression]]:
+    """Yield what stands there as a part of the one target of an assignment, with the target and its value.
+
+    Of `a, b = c, d` each has its own; `out, h` of `out, h = rnn(x, h)` are one target.
+    """
     for node in inside(piece.module):
         if isinstance(node, cst.AugAssign):
             target: cst.BaseExpression = node.target
@@ -86,6 +103,25 @@ def _assignments(piece: Piece, span: Span) -> Iterator[tuple[cst.BaseExpression,
             target = node.targets[0].target
         else:
             continue
-        for part in inside(target):
-            if isinstance(part, cst.BaseExpression) and piece.span(part) == span:
-                yield part, node.value
+        for inner, value in _pairs(target, node.value):
+            for part in inside(inner):
+                if isinstance(part, cst.BaseExpression) and piece.span(part) == span:
+                    yield part, inner, value
+
+
+def _pairs(
+    target: cst.BaseExpression, value: cst.BaseExpression
+) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """Yield the parts of a target with what each is assigned, where both are written out alike: `a, b = c, d`."""
+    parts, values = _elements(target), _elements(value)
+    if not parts or len(parts) != len(values):
+        yield target, value
+        return
+    for one, other in zip(parts, values, strict=True):
+        yield from _pairs(one, other)
+
+
+def _elements(box: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What a tuple or list consists of that is written out; nothing where a part of it is spread."""
+    elements = box.elements if isinstance(box, cst.Tuple | cst.List) else ()
+    return [] if any(isinstance(e, cst.StarredElement) for e in elements) else [element.value for element in elements]
