@@ -364,7 +364,7 @@ def _statement(scope: Scope) -> Lines:
             one, other = _assigned(scope, f"{_wasted(scope)}.detach()"), _assigned(scope, _tensor(scope))
             return ["; ".join([*one, *other] if rng.random() < 0.7 else [*other, *one])]
         case "log":
-            kept = rng.choice((_tensor(scope), _scalar(scope), _number(scope), f"{_tensor(scope)}.detach()"))
+            kept = rng.choice((_tensor(scope), _scalar(scope), _number(scope), f"({_tensor(scope)}).detach()"))
             return (
                 [f"self.{rng.choice(('logs', 'kept'))}.append({kept})"]
                 if rng.random() < 0.8
