@@ -45,6 +45,14 @@ def test_what_lies_in_another_folder() -> None:
     assert found({"lib/training.py": NET + STEP, "other/training.py": NET + STEP, "main.py": main}) == set()
 
 
+def test_what_lies_in_another_folder_below_one_of_a_common_name() -> None:
+    """Of several folders of its first name the one is meant in which the rest of a name leads to a file."""
+    main = "import sys\nimport torch\nsys.path.append(folder)\nfrom core.train.training import step\n" + LOOP
+    files = {"kit/core/train/training.py": NET + STEP, "other/core/__init__.py": "", "kit/uses/main.py": main}
+    assert found(files) == {("kit/core/train/training.py", 8, "TML102")}
+    assert found({**files, "more/core/train/training.py": NET + STEP}) == set()
+
+
 def test_a_network_whose_base_comes_with_everything_of_another_file() -> None:
     network = "from common import *\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
     network += "        self.layer = nn.Linear(2, 2)\n\n    def forward(self, x):\n        return self.layer(x)\n"

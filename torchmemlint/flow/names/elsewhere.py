@@ -60,8 +60,11 @@ class Elsewhere:
         if CHANGED not in (self._text(path) or ""):
             return None, sought
         sought |= {str(folder / name) for folder in self._everywhere for name in (first, f"{first}.py")}
-        homes = self._homes.get(first, set())
-        return within(self._finder, map(str, homes), dotted) if len(homes) == 1 else None, sought
+        found = (self._finder.below(str(home), dotted) for home in self._homes.get(first, ()))
+        places = {place for place in found if place is not None}
+        least = min((len(rest) for _, rest in places), default=0)  # where most of the name leads to a file
+        nearest = [place for place in places if len(place[1]) == least]
+        return nearest[0] if len(nearest) == 1 else None, sought
 
     def matching(self, pattern: str, path: Path) -> list[Path]:
         """The modules that a file may mean by a dotted name with `*` where it is not known: of one package."""
@@ -127,8 +130,10 @@ class Elsewhere:
         found: dict[str, set[Path]] = {}
         for path in self._files():
             found.setdefault(path.stem, set()).add(path.parent)
-            if path.parent != self._finder.root:
-                found.setdefault(path.parent.name, set()).add(path.parent.parent)
+            for folder in path.parents:
+                if folder == self._finder.root or folder.parent in found.setdefault(folder.name, set()):
+                    break
+                found[folder.name].add(folder.parent)
         return found
 
 
