@@ -124,7 +124,7 @@ def test_that_what_a_framework_calls_comes_first() -> None:
     long = "".join(f"def run{n}(y):\n    y.backward()\n    Calls().m21(y)\n\n" for n in range(24))
     text = f"{HEAD}{_doubling(22).rpartition('Calls()')[0]}{long}{TRAINER}"
     line = text[: text.index("self.teacher(inputs")].count("\n") + 1
-    assert ("main.py", line, "TML203") in found({"main.py": text})
+    assert ("main.py", line, "TML206") in found({"main.py": text})
 
 
 LIBRARY = (

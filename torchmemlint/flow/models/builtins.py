@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from torchmemlint.flow.domain.effects import Arguments, Serve
 from torchmemlint.flow.domain.frame import CallSite
-from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, reachable, renew, visible
+from torchmemlint.flow.domain.heap import ELEMENT, State, renew, visible
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.memory import computed, sources_of, write_variable
-from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, NUMBERS, External, Globals, Loop, Object, Ref
+from torchmemlint.flow.domain.refs import NUMBERS, External, Globals, Loop, Object
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, constant, join, join_all, of, texts_of
 from torchmemlint.flow.ir.control import While
 from torchmemlint.flow.ir.ops import Op
@@ -266,69 +266,6 @@ def _locals(site: CallSite) -> Value:
     return box
 
 
-def _deepcopy(site: CallSite) -> Value:
-    value = site.value(0)
-    if any(r.symbolic for r in value.refs) and site.knows_more:
-        return site.postpone("copy.deepcopy")
-    if value.refs and all(r.symbolic for r in value.refs):
-        return _copied_unseen(site, value)
-    if any(type(r) is Object and r.kind in _COPIED for r in value.refs):
-        return _copied_modules(site, value)
-    return Value(value.refs, value.graph, open=value.open)
-
-
-def _copied_unseen(site: CallSite, value: Value) -> Value:
-    """Return a copy of what is not known, with the flags that were set on that."""
-    made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, "copy.deepcopy")
-    for flag in (Special.FROZEN, Special.EVALUATING):
-        set_to = [site.state.heap.get(r, flag) for r in value.refs]
-        if set_to[0] is not None and len(set_to) == 1:
-            site.state.heap.put(made, flag, set_to[0])
-    return Value(made.alone, value.graph, open=True)
-
-
-def _copy(site: CallSite) -> Value:
-    """`copy.copy(x)`: another container of the same elements. A network has the same parameters: it stays the same."""
-    value = site.value(0)
-    if any(r.symbolic for r in value.refs) and site.knows_more:
-        return site.postpone("copy.copy")
-    refs, graph = set[Ref](), value.graph
-    for r in value.each():
-        if type(r) is Object and r.kind in _ELEMENTS:
-            made = containers.made(site, r.kind, r.about)
-            for holder in made.each():
-                for key, held in site.state.heap.edges(r).items():
-                    if key is not Special.MADE:
-                        site.state.heap.put(holder, key, held)
-            refs |= made.refs
-        else:
-            refs.add(r)
-    return Value(frozenset(refs), graph, value.constant, value.open)
-
-
-_ELEMENTS = frozenset({Kind.LIST, Kind.DICT, Kind.TUPLE})
-_COPIED = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.OPAQUE, Kind.OPTIMIZER})
-
-
-def _copied_modules(site: CallSite, value: Value) -> Value:
-    heap, point = site.state.heap, site.point
-    copies: dict[Ref, Object] = {}
-    for r in value.each():
-        if type(r) is Object and r.kind in _COPIED:
-            copies[r] = Object.of(r.kind, point.site, point.context, r.about)
-    for old in sorted(reachable(site.state, list(copies)), key=lambda r: r.serial):
-        if type(old) is Object and old.kind in _COPIED | BOXES and old not in copies:
-            copies[old] = Object.of(old.kind, old.site, (point.site, *old.context)[:CONTEXT_LIMIT], old.about)
-    held = {old: list(heap.edges(old).items()) for old in copies}
-    for old, copy in copies.items():
-        renew(site.state, copy)
-        for key, kept in held[old]:
-            if key is not Special.MADE and key is not Special.TAUGHT:
-                refs = frozenset(copies.get(r, r) for r in kept.refs)
-                heap.put(copy, key, Value(refs, kept.graph, kept.constant, kept.open))
-    return Value(frozenset(copies.get(r, r) for r in value.refs), value.graph, open=value.open)
-
-
 def _reduce(site: CallSite) -> Value:
     """`functools.reduce(f, xs, start)`: f is called on what it gave before and the next item."""
     function, items = site.value(0), site.value(1)
@@ -389,8 +326,6 @@ FUNCTIONS: dict[str, Model] = {
     "setattr": _setattr,
     "locals": _locals,
     **dict.fromkeys(("vars", "weakref.proxy"), lambda site: site.value(0)),  # a proxy stands for its object
-    "copy.copy": _copy,
     "typing.cast": lambda site: site.value(1, "val"),
-    "copy.deepcopy": _deepcopy,
     "contextlib.ExitStack": lambda site: of(Object.of(Kind.STACK, site.point.site, site.point.context)),
 }  # fmt: skip

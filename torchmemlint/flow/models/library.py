@@ -16,6 +16,7 @@ from torchmemlint.flow.models import (
     builtins,
     containers,
     contracted,
+    copying,
     files,
     gradients,
     guards,
@@ -37,6 +38,7 @@ FUNCTIONS: dict[str, Model] = {
     **torch_functions.FUNCTIONS,
     **modules.FUNCTIONS,
     **optimizers.FUNCTIONS,
+    **copying.FUNCTIONS,
     **settings.FUNCTIONS,
 }
 _GETTERS = frozenset({"operator.itemgetter", "operator.attrgetter"})
