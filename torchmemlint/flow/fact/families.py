@@ -9,6 +9,7 @@ from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import Object, Parameters, Ref, path, root
 from torchmemlint.flow.domain.values import Value
 from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.ir.ops import Function, Op
 
 _NETWORKS = frozenset({Kind.INSTANCE, Kind.MODULE})
 _TRANSPARENT = BOXES | {Kind.TENSOR}
@@ -55,20 +56,22 @@ def held(state: State, holder: Value) -> set[Ref] | None:
     return found
 
 
-def is_short(state: State, given: Iterable[Ref]) -> bool:
-    """Are there more networks than were followed in what some networks and optimizers consist of?"""
+def missing(state: State, given: Iterable[Ref]) -> set[Function]:
+    """Return which functions made networks that some networks and optimizers consist of, and more than are followed."""
     holders = reachable(state, {*given, *(r for r in state.heap.table if _is_optimizer(r))})
     values = (value for holder in holders for value in state.heap.edges(holder).values())
-    several = (value for value in values if value.is_short)
-    return any(_is_of_network(r) for value in several for r in value.refs)
+    held = (r for value in values if value.is_short for r in value.refs)
+    return {r.site.owner for r in map(_network, held) if r is not None and isinstance(r.site, Op)}
 
 
 def _is_optimizer(reference: Ref) -> bool:
     return type(reference) is Object and reference.kind is Kind.OPTIMIZER
 
 
-def _is_of_network(reference: Ref) -> bool:
-    return type(reference) is Parameters or (type(reference) is Object and reference.kind in _NETWORKS)
+def _network(reference: Ref) -> Object | None:
+    """Return a network, also that of parameters; None for others."""
+    owner = reference.module if type(reference) is Parameters else reference
+    return owner if type(owner) is Object and owner.kind in _NETWORKS else None
 
 
 def _of_parameters(state: State, groups: Value | None) -> set[Ref] | None:

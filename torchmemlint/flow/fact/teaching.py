@@ -16,7 +16,7 @@ from torchmemlint.flow.domain.refs import Input, Leaf, Object, Parameters, Ref, 
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.evidence import CERTAIN, Evidence
-from torchmemlint.flow.fact.families import is_network, is_short, origin
+from torchmemlint.flow.fact.families import is_network, missing, origin
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir.ops import Call, CallMethod, Class, Op
 
@@ -45,8 +45,8 @@ class Teaching:
             if not (seen or unseen):
                 return
             given = [*taught, *self._handed()]
-            is_sure = taught and seen and not is_short(run.state, given)
-            self._of_optimizers = CERTAIN if is_sure else frozenset({Doubt.OPTIMIZER})
+            self._of_optimizers = CERTAIN if taught and seen else frozenset({Doubt.OPTIMIZER})
+            self._missing = missing(run.state, given)
             self._of_others = frozenset({Doubt.OPTIMIZER}) if unseen else CERTAIN
             self._trained, self._reached = self._family(given), reachable(run.state, given)
         self.idle = self._idle()
@@ -149,7 +149,9 @@ class Teaching:
         if self._held:
             return CERTAIN if origin(module) in self._held and self._is_apart(module) else None
         if self.is_made(module):
-            return self._of_optimizers if self._is_apart(module) else None
+            is_missing = type(module) is Object and isinstance(module.site, Op) and module.site.owner in self._missing
+            doubts = self._of_optimizers | ({Doubt.OPTIMIZER} if is_missing else CERTAIN)
+            return doubts if self._is_apart(module) else None
         if not evaluating or self._is_related(module):
             return None
         return self._of_optimizers | self._of_others | {Doubt.ORIGIN}
