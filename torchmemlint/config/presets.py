@@ -59,7 +59,20 @@ PRESETS = (
         "The rules whose pattern takes more memory with every step or batch, as their experiments measure "
         "(`torchmemlint verify --rule CODE`), and those whose pattern keeps a graph beyond its step. What is only "
         "larger or slower than it could be is off, and so are the rules of plugins.",
-        only=(_RUN, "TML101", "TML102", "TML103", "TML104", "TML106", "TML109", "TML111", "TML701", "TML702", "TML804"),
+        only=(
+            _RUN,
+            "TML101",
+            "TML102",
+            "TML103",
+            "TML104",
+            "TML106",
+            "TML109",
+            "TML111",
+            "TML114",
+            "TML701",
+            "TML702",
+            "TML804",
+        ),
         plugins=False,
     ),
     Preset(
@@ -78,7 +91,7 @@ PRESETS = (
         "than it has to be.",
         only=(
             _RUN,
-            *("TML101", "TML102", "TML103", "TML106", "TML109", "TML110"),
+            *("TML101", "TML102", "TML103", "TML106", "TML109", "TML110", "TML114"),
             *("TML201", "TML202", "TML203", "TML204", "TML206"),
             *("TML304", "TML307"),
             "TML4",

@@ -33,12 +33,12 @@ def collected(run: Run, evidence: Evidence) -> Iterator[Collected]:
     for keep in run.effects(fx.Keep):
         if keep.how is not How.COLLECTION or keep.reset is not Reset.NEVER or not all(map(_is_bare, keep.events)):
             continue
-        on_device = _on_device(run, evidence, keep)
+        device = on_device(run, evidence, keep)
         to_host = _to_host(run, keep)
-        if on_device is not None and to_host is not None and _is_only_moved(run, evidence, keep):
+        if device is not None and to_host is not None and _is_only_moved(run, evidence, keep):
             doubts = evidence.cut | ({Doubt.GIVEN} if keep.phi in evidence.handed else set())
             doubts |= set() if _is_wide(keep) else {Doubt.SIZE}
-            yield Collected(keep.point, on_device, to_host, keep.loop, doubts)
+            yield Collected(keep.point, device, to_host, keep.loop, doubts)
 
 
 def _is_bare(source: Source) -> bool:
@@ -53,7 +53,7 @@ def _is_wide(kept: fx.Keep) -> bool:
     return False
 
 
-def _on_device(run: Run, evidence: Evidence, kept: fx.Keep) -> Point | None:
+def on_device(run: Run, evidence: Evidence, kept: fx.Keep) -> Point | None:
     """Return what brings to a device what is kept there, or what it is computed from."""
     comes_from = run.provenance.ancestors(kept.events, numbers=Numbers.ALL)
     for event, move in run.met(fx.Move):

@@ -77,5 +77,8 @@ def _sign(element: ast.expr) -> str:
     if isinstance(element, ast.Starred):
         return "*"
     if isinstance(element, ast.Constant):
-        return "+" if element.value is None else "." if element.value is ... else "#"
+        value = element.value
+        return "+" if value is None else "." if value is ... else "0" if value == 0 and type(value) is int else "#"
+    if isinstance(element, ast.UnaryOp) and isinstance(element.operand, ast.Constant):
+        return "0" if isinstance(element.op, ast.USub) and element.operand.value == 1 else "#"
     return "+" if isinstance(element, ast.Attribute) and element.attr == "newaxis" else "#"

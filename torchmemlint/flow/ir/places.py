@@ -67,7 +67,7 @@ class SliceKey:
     `start`: how many items from the front are left out, as far as that is written out. `single`: it is just `a:b`,
     which a list has, too. `limited`: it is that, and gives at most so many items of a list, however long that is.
     `put`: what it gives becomes an attribute or an item at once. `layout`: for each index `:`, `+` (None, a new
-    dimension), `.` (an ellipsis), `*` (starred), `#` (another).
+    dimension), `.` (an ellipsis), `*` (starred), `0` (the first or the last), `#` (another).
     """
 
     parts: tuple[Temp, ...] = ()
@@ -80,7 +80,7 @@ class SliceKey:
     @property
     def dimensions(self) -> int:
         """How many dimensions are written out that there must be."""
-        return sum(sign in ":#" for sign in self.layout)
+        return sum(sign in ":0#" for sign in self.layout)
 
 
 SOME_PART = SliceKey((NO_TEMP,), limited=True)  # of which no more is known

@@ -58,6 +58,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         note="until the garbage collector runs, which here it does not",
     ),
     Experiment("TML113", "every other batch left out", Effect.PEAK, graphs.skipped_batches, Size()),
+    Experiment("TML114", "one token of each sequence", Effect.GROWTH, graphs.collected_views, Size()),
     Experiment("TML201", "evaluation with gradients on", Effect.PEAK, gradient_mode.evaluation, Size()),
     Experiment("TML202", "no_grad() as a statement", Effect.PEAK, gradient_mode.statement_without_effect, Size()),
     Experiment("TML203", "a teacher's graph, dropped", Effect.PEAK, gradient_mode.detached_teacher, Size()),

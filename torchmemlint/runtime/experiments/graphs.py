@@ -1,4 +1,4 @@
-"""Graphs that outlive their step: TML101 to TML109, TML111, TML113, TML701."""
+"""Graphs that outlive their step: TML101 to TML109, TML111, TML113, TML114, TML701."""
 
 from __future__ import annotations
 
@@ -227,3 +227,15 @@ def skipped_batches(bench: Bench) -> object:
             continue
         loss.backward()
     return model
+
+
+def collected_views(bench: Bench) -> object:
+    """The first of sixteen features of each example, collected over the batches."""
+    width = bench.size.width
+    model = nn.Linear(width, width).to(bench.device)
+    kept = []
+    with torch.no_grad():
+        for _ in bench.turns():
+            tokens = model(examples(bench)).view(bench.size.batch, 16, -1)
+            kept.append(tokens[:, 0].clone() if bench.good else tokens[:, 0])
+    return kept

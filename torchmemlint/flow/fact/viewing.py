@@ -1,0 +1,119 @@
+"""Viewing: what a loop collects that is a view of something larger, whose whole storage it keeps.
+
+An index that is a number, and slices, give a view: no element is copied, and the tensor that they are taken from stays
+as long as the view does. A pass makes another such tensor in each iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.manners import How, Reset
+from torchmemlint.flow.domain.provenance import Numbers
+from torchmemlint.flow.domain.refs import Bare, Graph, Point, Result, Source, root
+from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact import roles
+from torchmemlint.flow.fact.closing import inferring
+from torchmemlint.flow.fact.collecting import on_device
+from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.fact.outcomes import Case
+from torchmemlint.flow.fact.places import Places
+from torchmemlint.flow.ir import ops
+from torchmemlint.flow.ir.defuse import definitions
+from torchmemlint.flow.ir.places import SliceKey, Temp
+from torchmemlint.flow.ir.reaching import reaching
+
+_VIEWS = frozenset("detach view t transpose permute squeeze unsqueeze".split())  # nor does any of them copy
+
+
+def viewed(places: Places, engine: Engine, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
+    """Yield the views that loops collect, in some runs."""
+    for run, evidence in done:
+        kept = [keep for keep in run.effects(fx.Keep) if _is_collection(keep)]
+        taken = [(keep, view) for keep in kept if (view := _view(keep.point)) is not None]
+        passes = {roles.head(engine, p.effect.point): p for p in inferring(run, evidence)} if taken else {}
+        for keep, (stored, item) in taken:
+            begun = _pass(engine, run, passes, keep)
+            head = roles.head(engine, begun.effect.point) if begun is not None else ()
+            if head and not _is_kept_whole(engine, run, kept, keep, head):
+                device = on_device(run, evidence, keep) or _moved(run, keep)
+                calls = tuple(map(places.of, keep.point.chain()[1:]))
+                loop = places.of(keep.loop.site) if isinstance(keep.loop.site, ops.Op) else None
+                moves = (places.of(device.chain()[0]),) if device is not None else ()
+                yield Case(
+                    places.of(stored),
+                    "TML114",
+                    evidence.cut,
+                    device is None,
+                    loop=loop,
+                    graphs=(places.of(head[0]),),
+                    within=places.of(item),
+                    calls=calls,
+                    moves=moves,
+                )
+
+
+def _is_collection(keep: fx.Keep) -> bool:
+    bare = all(type(s) is Bare and not s.host for s in keep.events)
+    return keep.how is How.COLLECTION and keep.reset is Reset.NEVER and bare
+
+
+def _view(point: Point) -> tuple[ops.Op, ops.Op] | None:
+    """Return what is stored there, and the index that makes it a view of one of many; None if it is none."""
+    op = point.site
+    match op:
+        case ops.CallMethod(arguments=(argument,)):
+            temp = argument.temp
+        case ops.SetItem(src=src) | ops.Collect(src=src):
+            temp = src
+        case _:
+            return None
+    flow = definitions(op.owner)
+    stored, item = flow.made.get(temp), _index(op.owner, temp)
+    return (stored, item) if stored is not None and item is not None else None
+
+
+def _index(function: ops.Function, temp: Temp) -> ops.Op | None:
+    """Return the index by which a view is taken of something."""
+    op = definitions(function).made.get(temp)
+    match op:
+        case ops.Load():
+            defined = reaching(function).at.get(op, frozenset())
+            only = next(iter(defined)) if len(defined) == 1 else None
+            return _index(function, only.src) if isinstance(only, ops.Bind) else None
+        case ops.CallMethod(name=name, base=base) if name in _VIEWS:
+            return _index(function, base)
+        case ops.GetItem(key=SliceKey(layout=layout)) if "0" in layout and not set(layout) - set(":.0+"):
+            return op
+    return None
+
+
+def _pass(engine: Engine, run: Run, passes: dict[tuple[ops.Op, ...], Event], keep: fx.Keep) -> Event | None:
+    """Return the pass of this iteration that gives what something is a view of."""
+    sources = run.provenance.ancestors(keep.events, numbers=Numbers.COPIED)
+    found = (passes.get(_head(engine, source)) for source in sources)
+    return next((one for one in found if one is not None and keep.loop in one.loops), None)
+
+
+def _moved(run: Run, keep: fx.Keep) -> Point | None:
+    """Return what is brought to a device in the loop, if that is known to be none of the host."""
+    moves = (move for event, move in run.met(fx.Move) if keep.loop in event.loops and not move.to_host)
+    return next((move.point for move in moves if not move.device.refs), None)
+
+
+def _head(engine: Engine, source: Source) -> tuple[ops.Op, ...]:
+    """Return the calls that lead to where a tensor comes from, without what happens within a network."""
+    begun = root(source)
+    return roles.head(engine, Point(begun.site, begun.context)) if isinstance(begun, Bare | Result | Graph) else ()
+
+
+def _is_kept_whole(engine: Engine, run: Run, kept: list[fx.Keep], keep: fx.Keep, head: tuple[ops.Op, ...]) -> bool:
+    """Does something else keep what the pass gave, or parts of it?"""
+    for other in kept:
+        if other.point.site is not keep.point.site and other.loop is keep.loop:
+            sources = run.provenance.ancestors(other.events, numbers=Numbers.COPIED)
+            if any(_head(engine, source) == head for source in sources):
+                return True
+    return False

@@ -1,0 +1,40 @@
+"""TML114 view-keeps-storage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.told import Told
+
+
+class ViewKeepsStorage(TellingRule):
+    """A loop collects views of large tensors, and with them those."""
+
+    def tell(self, told: Told) -> Finding:
+        """Say what is kept by a view."""
+        text, span = told.text_of(told.case.place), told.span
+        certain = not told.case.doubts
+        return told.finding(
+            self,
+            f"`{text}` is a view: each one that is kept keeps the whole tensor that it is taken of",
+            _evidence(told),
+            severity=Severity.ADVICE if told.case.advice else Severity.WARNING,
+            fix=Fix(
+                f"Copy it: `{text}.clone()`",
+                Applicability.SAFE if certain else Applicability.UNSAFE,
+                (Edit(Span(span.end, span.end), ".clone()"),),
+            ),
+        )
+
+
+def _evidence(told: Told) -> Iterator[Evidence]:
+    for made in told.case.graphs:
+        yield told.link(made, "gives the whole, another one in each iteration")
+    for place in told.case.moves:
+        yield told.link(place, "the batches of this loop come to the device here")
+    if told.case.within is not None and told.case.within != told.case.place:
+        yield told.link(told.case.within, "the view is taken here")
+    yield from told.around("one is kept for each iteration")
+    yield from told.called()
