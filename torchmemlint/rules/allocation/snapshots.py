@@ -1,7 +1,7 @@
 """Copies of a model's state that are taken again and again, to be put back later: of the best epoch, say.
 
 A copy of `state_dict()` that is assigned under a comparison, and only ever put back, saved or returned, in code that
-brings something to a device.
+brings something to a device. Or those of every epoch, which a list or dict keeps.
 """
 
 from __future__ import annotations
@@ -13,10 +13,25 @@ from torchmemlint.flow.fact.devices import is_device
 from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.ir.blocks import Layout, operations
 from torchmemlint.flow.ir.control import Check, For, If, Return, While
-from torchmemlint.flow.ir.ops import Bind, Call, CallMethod, Collect, Compare, GetAttribute, Load, Op, SetAttribute
-from torchmemlint.flow.ir.places import Temp
+from torchmemlint.flow.ir.ops import (
+    Bind,
+    Call,
+    CallMethod,
+    Collect,
+    Compare,
+    GetAttribute,
+    Load,
+    Op,
+    Operate,
+    Remove,
+    SetAttribute,
+    SetItem,
+)
+from torchmemlint.flow.ir.places import ComputedKey, Temp
 
 _ORDERS = frozenset({"<", ">", "<=", ">="})
+_SHRINKING = frozenset({"pop", "popleft", "popitem", "clear", "remove"})
+_BOUNDED = ("deque", "Queue")
 _DETACHING = ("detach", "data")
 
 
@@ -31,6 +46,75 @@ class Snapshot:
     test: Op  # the condition that says when one is taken
     restored: Op  # where it is put back, saved or returned
     on_device: Op  # what is brought to a device
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """A copy of a state of which a loop keeps every one."""
+
+    op: Op  # the copying expression
+    state: CallMethod
+    clone: CallMethod | None
+    box: str  # the list or dict, as it is written
+
+
+def collected(formula: Formula) -> Iterator[Collected]:
+    """The copies of one model's state that a function puts into a list or dict in every iteration of a loop."""
+    if formula.function.mentions.isdisjoint({"state_dict"}):
+        return
+    layout, flow = Layout(formula.function), formula.flow
+    for op in operations(formula.function.body):
+        state, clone = _copied(formula, op)
+        kept = [one for one in flow.following(op) if not isinstance(one, Collect)]
+        around = [loop for loop, _ in layout.above(op) if isinstance(loop, For | While)]
+        if state is None or len(kept) != 1 or not around:
+            continue
+        match kept[0]:
+            case SetItem(base=base, key=ComputedKey(temp=temp)) if not _comes_back(formula, temp):
+                box = flow.path(base)
+            case CallMethod(name="append", base=base):
+                box = flow.path(base)
+            case _:
+                continue
+        owner, loop = flow.path(state.base), around[-1]
+        assert isinstance(loop, For | While)
+        same = owner and box and not any(_is_another(formula, loop, path) for path in (owner, box))
+        if same and not _shrinks(formula, box):
+            yield Collected(op, state, clone, box)
+
+
+def _comes_back(formula: Formula, key: Temp) -> bool:
+    """Is a key one of a few, which come again?"""
+    return any(isinstance(op, Operate) and op.operator == "%" for op in formula.flow.behind(key))
+
+
+def _is_another(formula: Formula, loop: For | While, path: str) -> bool:
+    """Does each iteration of a loop have another object under a name, or under an attribute?"""
+    name = path.partition(".")[0]
+    for op in operations([loop]):
+        if isinstance(op, Bind) and op.name.text == name:
+            return True
+        if isinstance(op, SetAttribute) and path.startswith(f"{formula.flow.path(op.base)}.{op.name}"):
+            return True
+    return False
+
+
+def _shrinks(formula: Formula, box: str) -> bool:
+    """Is it emptied somewhere, or are old elements pushed out?"""
+    cls = formula.function.cls if "." in box else None
+    for one in map(formula.beside.of, cls.methods.values()) if cls is not None else [formula]:
+        for op in operations(one.function.body):
+            if isinstance(op, Remove) or (isinstance(op, CallMethod) and op.name in _SHRINKING):
+                if one.flow.path(op.base) == box:
+                    return True
+                continue
+            bound = f"{one.flow.path(op.base)}.{op.name}" if isinstance(op, SetAttribute) else ""
+            bound = op.name.text if isinstance(op, Bind) else bound
+            if bound == box and isinstance(op, Bind | SetAttribute):
+                made = one.flow.made.get(op.src)
+                if isinstance(made, Call | CallMethod) and one.spelled(made).endswith(_BOUNDED):
+                    return True
+    return False
 
 
 def find(formula: Formula) -> Iterator[Snapshot]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.findings import Applicability, Edit, Finding, Fix
+from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.knowledge.checkpoints import WITHOUT_TENSORS
 from torchmemlint.rules.allocation import snapshots
-from torchmemlint.rules.allocation.snapshots import Snapshot
+from torchmemlint.rules.allocation.snapshots import Collected, Snapshot
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import report_operation, written
 from torchmemlint.syntax.text import shortened
@@ -18,29 +18,45 @@ _ON_HOST = 'to("cpu", copy=True)'
 
 
 class StateDictCopyOnDevice(Rule):
-    """The weights of the best epoch wait on the device for the end of the training."""
+    """The weights of the best epoch wait on the device for the end of the training, or those of all epochs."""
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield copies of states that could wait on the host."""
-        for found in (one for formula in facts.formulas(_COPYING) for one in snapshots.find(formula)):
-            owner = written(facts, found.state, 80).removesuffix(".state_dict()")
-            if any(word in owner.lower() for word in WITHOUT_TENSORS):
-                continue
-            yield report_operation(
-                self,
-                facts,
-                found.op,
-                f"`{found.target}` is a copy of `{shortened(owner, 40)}` on the device, to be put back later",
-                evidence=[
-                    (found.on_device, "there is a device here"),
-                    (found.test, f"a copy is taken where `{written(facts, found.test, 50)}`"),
-                    (found.restored, "this is all that is done with it"),
-                ],
-                fix=Fix("Copy to the host", Applicability.UNSAFE, (_edit(facts, found),)),
-            )
+        """Yield copies of states that could wait on the host, and those that a loop collects."""
+        for formula in facts.formulas(_COPYING):
+            for one in snapshots.collected(formula):
+                if owner := _owner(facts, one):
+                    yield report_operation(
+                        self,
+                        facts,
+                        one.op,
+                        f"`{one.box}` keeps a copy of the weights of `{shortened(owner, 40)}` for every iteration",
+                        evidence=[(one.state, "they lie where the weights lie, on the device if those do")],
+                        fix=Fix("Copy to the host", Applicability.UNSAFE, (_edit(facts, one),)),
+                    )
+            for found in snapshots.find(formula):
+                if owner := _owner(facts, found):
+                    yield report_operation(
+                        self,
+                        facts,
+                        found.op,
+                        f"`{found.target}` is a copy of `{shortened(owner, 40)}` on the device, to be put back later",
+                        severity=Severity.ADVICE,
+                        evidence=[
+                            (found.on_device, "there is a device here"),
+                            (found.test, f"a copy is taken where `{written(facts, found.test, 50)}`"),
+                            (found.restored, "this is all that is done with it"),
+                        ],
+                        fix=Fix("Copy to the host", Applicability.UNSAFE, (_edit(facts, found),)),
+                    )
 
 
-def _edit(facts: FileFacts, found: Snapshot) -> Edit:
+def _owner(facts: FileFacts, found: Snapshot | Collected) -> str:
+    """What has the state, as it is written; "" if there are no tensors in that."""
+    owner = written(facts, found.state, 80).removesuffix(".state_dict()")
+    return "" if any(word in owner.lower() for word in WITHOUT_TENSORS) else owner
+
+
+def _edit(facts: FileFacts, found: Snapshot | Collected) -> Edit:
     rows = facts.source.rows
     if found.clone is not None:
         span = facts.source.span_of(found.clone.span)
