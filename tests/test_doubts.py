@@ -55,6 +55,7 @@ def test_a_graph_that_may_be_kept_is_a_guess_with_some_doubts(doubts: tuple[Doub
         ((Doubt.BASE, Doubt.UNMADE), False),
         ((Doubt.ROLE, Doubt.BASE), True),
         ((Doubt.MODE,), True),
+        ((Doubt.METHOD, Doubt.EVALUATED), True),
         ((Doubt.UNCALLED,), True),
         ((Doubt.MENTIONED, Doubt.ROLE), True),
         ((Doubt.UNDIFFERENTIATED,), True),

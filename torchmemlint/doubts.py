@@ -108,6 +108,7 @@ _GUESSES_OF_KEPT = frozenset(  # whether there is a graph at all, whether others
     }
 )
 _GUESSES_OF_PASSES = (
+    frozenset({Doubt.METHOD}),  # most methods of networks that are not forward compute other things
     frozenset({Doubt.MODE}),  # who has a switch for gradients turns them off to evaluate
     frozenset({Doubt.UNDIFFERENTIATED}),  # only what nothing calls runs it with gradients
     frozenset({Doubt.ROLE, Doubt.BASE}),  # and so does a framework that has a method for it

@@ -82,7 +82,11 @@ class _Retaining:
     def _is_of_network(self) -> bool:
         """Is the entry a method of a network which leaves it to others to train that?"""
         cls = self._run.method_of
-        return cls is not None and self._engine.index.is_network(cls) and not self._run.of(fx.Step)
+        return (
+            cls is not None
+            and self._engine.index.is_network(cls)
+            and all(one.name != "step" for one in self._run.effects(fx.Step))
+        )
 
     def _shares(self, event: Event, effect: fx.Differentiate, other: Event, sources: Iterable[Source]) -> bool:
         """Does something that follows a backward pass go through a part of its graph?"""
