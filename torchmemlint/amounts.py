@@ -39,7 +39,7 @@ class Amount:
         while size >= 1000 and unit < len(_UNITS) - 1:
             size, unit = size / 1024, unit + 1
         number = f"{size:.1f}" if size < 10 and unit else f"{size:.0f}"
-        whole = f"about {number.removesuffix('.0')} {_UNITS[unit]}"
+        whole = f"about {number.removesuffix('.0')} {_UNITS[unit]}" if unit else "less than 1 KiB"
         return f"{whole} for each {self.each}" if self.each else whole
 
     def to_json(self) -> dict[str, int | str]:
