@@ -351,7 +351,7 @@ def test_advice_is_folded_unless_it_is_asked_for(run: Run, project: Path) -> Non
     (project / "a.py").write_text("import torch\nLEAK301\n" * 5)
     folded = run("a.py").out
     assert "a.py:2  TML301" in folded
-    assert "and 4 more: rows 4, 6, 8, 10" in folded
+    assert "and 4 more: lines 4, 6, 8, 10" in folded
     assert "--> a.py" not in folded
     asked = ["--no-fold"], ["--select", "TML301"], ["--extend-select", "TML301"], ["--fail-on", "advice"]
     for arguments in asked:

@@ -429,7 +429,7 @@ def collect(policy, environment, optimizer):
 @pytest.mark.parametrize(
     ("value", "bound", "found"),
     [
-        pytest.param("value", "pass", ["TML102"], marks=pytest.mark.xfail(reason="only possible", strict=True)),
+        ("value", "pass", ["TML102"]),
         ("value.detach()", "pass", []),
         ("float(value)", "pass", []),
         ("value", "del self.items[0]", []),

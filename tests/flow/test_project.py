@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from torchmemlint.doubts import Confidence
 from torchmemlint.engine.checking import Check, check_text
 from torchmemlint.findings import Applicability, Finding
 from torchmemlint.flow.facts import FileFacts
@@ -126,8 +125,7 @@ def test_a_buffer_whose_values_are_differentiated_later_is_no_leak(tmp_path: Pat
     buffer += "        self.values.append(value)\n"
     text = train("meters").replace("        loss.backward()\n", "") + "    torch.stack(meter.values).sum().backward()\n"
     write(tmp_path, {"meters.py": buffer, "train.py": text})
-    (found,) = check(tmp_path, "train.py")  # that they are all kept until then
-    assert (found.code, found.confidence) == ("TML108", Confidence.POSSIBLE)
+    assert check(tmp_path, "train.py") == []  # nor is it seen that each iteration works on a batch of its own (TML108)
 
 
 def test_only_what_is_asked_for_is_read(tmp_path: Path) -> None:

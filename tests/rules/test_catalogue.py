@@ -15,9 +15,9 @@ FAMILIES = {
     "0": "unreadable-file unused-ignore unknown-code",
     "1": "graph-accumulation graph-collection graph-on-attribute carried-hidden-state needless-retain-graph "
     "hook-keeps-graph undetached-generator deferred-microbatch-backward exception-keeps-graph "
-    "memoised-samples",
+    "memoised-samples tensor-on-ctx",
     "2": "eval-without-no-grad no-op-grad-mode forward-then-detach no-grad-instead-of-inference-mode "
-    "tensor-data-attribute",
+    "tensor-data-attribute untrained-module-in-graph",
     "3": "out-of-place-activation inplace-hazard ineffective-inplace materialised-attention concat-in-loop "
     "repeat-instead-of-expand pairwise-broadcast dense-one-hot unfused-log-softmax implicit-reentrant-checkpoint",
     "4": "loader-without-workers loader-unpinned blocking-transfer loader-respawns-workers dataset-of-python-objects "
@@ -31,7 +31,7 @@ CATALOGUE = {
     f"TML{family}{number:02}": name
     for family, names in FAMILIES.items()
     for number, name in enumerate(names.split(), start=0 if family == "0" else 1)
-}
+} | {"TML113": "skipped-batch-keeps-graph", "TML114": "view-keeps-storage", "TML804": "module-in-cache"}
 
 
 @pytest.mark.parametrize(("code", "name"), CATALOGUE.items())

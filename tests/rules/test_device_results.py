@@ -39,6 +39,6 @@ def test_evidence_tells_what_moves_the_batches_and_where_the_results_go() -> Non
     lines = FIXTURE.read_text().splitlines()
     assert [lines[link.span.start.row - 1].strip() for link in found.evidence] == [
         "inputs = inputs.to(device)",
-        "embeddings.append(features)  # expect: TML508 advice",
+        "embeddings.append(features)  # expect: TML508 possible",
         "return embeddings.cpu().numpy(), torch.cat(labels)",
     ]

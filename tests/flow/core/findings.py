@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from torchmemlint.doubts import Confidence
+from torchmemlint.doubts import OF_WORTH, Confidence
 from torchmemlint.flow.fact import cases as facts
 from torchmemlint.flow.fact.outcomes import Case
 
@@ -40,8 +41,9 @@ def cases(files: Mapping[str, str], beside: bool = False) -> list[Case]:
 
 
 def found(files: Mapping[str, str], beside: bool = False) -> set[tuple[str, int, str]]:
-    """The findings as (file, line, code), without those that are only possible."""
-    shown = [case for case in cases(files, beside) if case.confidence is not Confidence.POSSIBLE]
+    """The findings as (file, line, code), without those that are only possible, whatever they are worth."""
+    certain = (replace(case, doubts=case.doubts - OF_WORTH) for case in cases(files, beside))
+    shown = [case for case in certain if case.confidence is not Confidence.POSSIBLE]
     places = [(case.within or case.place if _is_kept(case) else case.place, case.code) for case in shown]
     return {(str(place.path).lstrip("/"), place.span[0], code) for place, code in places}
 

@@ -18,7 +18,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.callers import Calling
 from torchmemlint.flow.fact.entries import mentions
 from torchmemlint.flow.fact.judgement import outcome, overwriting
-from torchmemlint.flow.fact.outcomes import NOTHING, Backward, Built, Case, Forward, Outcome, Place, seen_once
+from torchmemlint.flow.fact.outcomes import Backward, Built, Case, Forward, Outcome, Place, seen_once
 from torchmemlint.flow.fact.wasting import placed
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Unit
@@ -27,7 +27,7 @@ from torchmemlint.flow.names.elsewhere import Elsewhere
 from torchmemlint.flow.names.finder import InMemory
 from torchmemlint.flow.names.importing import Imports
 from torchmemlint.flow.names.index import Index
-from torchmemlint.flow.names.sources import Found, Sources
+from torchmemlint.flow.names.sources import Sources
 from torchmemlint.knowledge.contracts import Contracts, contracts
 
 _SAME = {"TML102": "TML106", "TML103": "TML101"}  # at one place the other says it better
@@ -145,15 +145,15 @@ class Cases:
     def basis(self, path: Path) -> Iterator[Outcome]:
         """What the cases of a file rest on, as far as it was asked for."""
         for group in self._groups(path):
-            yield self._outcomes.get(group, NOTHING)
+            yield self._outcomes.get(group, Outcome())
         for method in self._asked.get(path, ()):
-            yield replace(NOTHING, asked=frozenset({f".{method}("}))
+            yield Outcome(asked=frozenset({f".{method}("}))
             for group in (group for file in self._callers(method) for group in self._groups(file)):
-                yield self._outcomes.get(group, NOTHING)
+                yield self._outcomes.get(group, Outcome())
 
     def is_whole(self, path: Path) -> bool:
         """Was there no more to run in a file than its share of work allows, as far as it was asked for?"""
-        return self._outcomes.get(self._imports.group(path), NOTHING).whole
+        return self._outcomes.get(self._imports.group(path), Outcome()).whole
 
     def runs_without_gradients(self, function: Place, pulse: Callable[[], None] | None = None) -> bool:
         """Is a function called, and wherever it is seen to be, with gradients off?"""
@@ -232,8 +232,6 @@ class Cases:
         ways = set[Calling]().union(*(one.calling.get(method, ()) for one in outcomes))
         if Calling.RECORDED in ways and Calling.TRAINED not in ways:
             yield replace(case, doubts=known | {Doubt.BY_NAME}, unmade=False)
-        elif not ways and Doubt.ROLE in doubts:
-            yield replace(case, doubts=case.doubts | {Doubt.UNCALLED})
         elif ways != {Calling.QUIET} or len(files) > _MOST_CALLERS:
             yield case
 
@@ -276,7 +274,7 @@ class Cases:
     def _outcome(self, group: Group, pulse: Callable[[], None] | None) -> Outcome:
         found = self._outcomes.get(group)
         if found is None:
-            found = NOTHING
+            found = Outcome()
             if self._imports.matter(group):
                 found = self._run(group, [self._outcome(one, pulse) for one in self._used_by(group)], pulse)
             self._outcomes[group] = found
@@ -320,7 +318,7 @@ class Cases:
             self._engines.clear()
             if stops:
                 raise
-            return replace(NOTHING, files=frozenset(group), failure=error)
+            return Outcome(files=frozenset(group), failure=error)
 
     def _are_named(self, names: Set[str], path: Path) -> bool:
         """Does a function mention some names, in a file that imports this and is not run to judge it?"""
@@ -390,14 +388,8 @@ def cases(files: Mapping[str, str]) -> list[Case]:
 def in_memory(texts: Mapping[Path, str], root: Path, known: Contracts | None = None) -> Cases:
     """The cases of files that need not lie anywhere."""
     known = known or contracts()
-
-    def locate(dotted: str, path: Path) -> Found:
-        return elsewhere.place(dotted, path)
-
-    def matching(pattern: str, path: Path) -> list[Path]:
-        return elsewhere.matching(pattern, path)
-
-    sources = Sources(root, locate, matching, texts.get, lambda path: imports.is_library(path))
-    elsewhere = Elsewhere(InMemory(root, texts), texts.keys, texts.get, sources.unit, known.packages)
-    imports = Imports(texts.items(), locate, matching, lambda *_: True)
+    finder = InMemory(root, texts)
+    elsewhere = Elsewhere(finder, texts.keys, texts.get, lambda path: sources.unit(path), known.packages)
+    imports = Imports(texts.items(), elsewhere.place, elsewhere.matching, lambda *_: True)
+    sources = Sources(root, elsewhere.place, elsewhere.matching, texts.get, imports.is_library)
     return Cases(sources, imports, known)

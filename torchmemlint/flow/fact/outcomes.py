@@ -374,8 +374,7 @@ class Outcome:
     kept: tuple[Case, ...] = ()
     wanted: frozenset[Place] = frozenset()  # what keeps graphs that (may) be differentiated later, and what led there
     wasted: tuple[Waste, ...] = ()
-    # backwards that keep their graph, passes that hand backward on, `no_grad`, and loaders without workers
-    unneeded: tuple[Case, ...] = ()
+    unneeded: tuple[Case, ...] = ()  # what backwards keep or are handed, `no_grad`, and loaders without workers
     needed: frozenset[Place] = frozenset()  # those of them that something uses
     noted: tuple[Case, ...] = ()  # what is remarkable by itself, done past autograd, or kept without a graph
     built: tuple[Built, ...] = ()  # loaders
@@ -399,6 +398,3 @@ class Outcome:
     def for_others(self) -> Outcome:
         """What the runs of other files ask for."""
         return Outcome(called=self.called, left=self.left, mentioned=self.mentioned)
-
-
-NOTHING = Outcome()
