@@ -132,6 +132,33 @@ def test_a_backward_that_leads_to_nothing_else(lines: list[str]) -> None:
     assert _told("\n".join(text)) == []
 
 
+def test_code_that_is_given_a_method_of_a_network_may_train_it() -> None:
+    text = """
+        import pyro.infer
+
+        class Generator(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.decoder = nn.Linear(4, 400)
+
+            def model(self, x):
+                return self.decoder(x)
+
+            def forward(self, x):
+                return self.decoder(x)
+
+        generator, other = Generator(), nn.Linear(4, 400)
+        inference = pyro.infer.SVI(generator.model, None, None)
+        optimizer = torch.optim.Adam(other.parameters())
+        for x in torch.rand(9, 8, 4):
+            inference.step(x)
+            optimizer.zero_grad()
+            F.mse_loss(other(x), generator(x)).backward()
+            optimizer.step()
+        """
+    assert _told(text) == []
+
+
 def test_an_environment_that_takes_a_step_is_no_optimizer() -> None:
     text = """
         def play(env, policy):
