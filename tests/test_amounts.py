@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from torchmemlint.amounts import LITTLE, MUCH, Amount, largest, total
@@ -62,3 +64,20 @@ def test_severity_follows_bytes(rows: int, severity: Severity, confidence: Confi
     assert found.amount == Amount(rows * 4096)
     assert found.amount.words in found.message
     assert (found.doubts == (Doubt.LITTLE,)) is (confidence is Confidence.POSSIBLE)
+
+
+SIZED = sorted((Path(__file__).parent / "sized").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", SIZED, ids=lambda path: path.stem)
+def test_programs_say_what_their_sizes_make_of_a_pass(path: Path) -> None:
+    """They are no fixtures: the severity of what is known changes where other spellings hide a size."""
+    text = path.read_text(encoding="utf-8")
+    found = check_source(text, select=["TML2"], settings={"confidence": "possible"}, isolated=True)
+    told = {
+        (one.span.start.row, one.code, "possible" if one.confidence is Confidence.POSSIBLE else one.severity.value)
+        for one in found
+    }
+    lines = enumerate(text.splitlines(), 1)
+    marks = ((row, line.partition("# expect: ")[2].split()) for row, line in lines if "# expect: " in line)
+    assert told == {(row, code, severity) for row, (code, severity) in marks}

@@ -43,7 +43,7 @@ def leftovers(loads: Iterable[Load]) -> Iterator[Leftover]:
             work: dict[Op, Event] = {}
             for event in _later(run, evidence, read, copies[0]):
                 op = _same_call(read, event)
-                if op is not None and type(work.get(op, event).effect) is not fx.Differentiate:
+                if op is not None and (op not in work or type(work[op].effect) is not fx.Differentiate):
                     work[op] = event
             copied = {op: None for event in copies if (op := _same_call(read, event))}
             trains = any(type(event.effect) is fx.Differentiate for event in work.values())
