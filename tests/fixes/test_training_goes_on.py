@@ -134,6 +134,10 @@ STATEMENTS = {
         nxt = self.target(self.embedded).detach()
         return (self.q(self.embedded) - nxt - 1).square().mean()
     """,
+    "a lambda beside a pass": """
+        nxt = self.q(s) - (lambda t: self.target(t))(s).detach()
+        return (nxt - 1).square().mean()
+    """,
     "a target that is computed": """
         d = {}
         d[self.q(s)] = self.target(s).detach()
@@ -406,6 +410,13 @@ def test_the_finding_stays_and_its_fix_is_not_safe(name: str) -> None:
     safe = [finding for finding in found if finding.fix and finding.fix.applicability is Applicability.SAFE]
     assert len(found) > len(safe)
     assert len(safe) == name.endswith("of two lines")  # the other line's
+
+
+def test_no_fix_takes_in_what_a_lambda_stands_in() -> None:
+    fixes = [finding.fix for finding in check(PROGRAMS["a lambda beside a pass"]) if finding.code == "TML203"]
+    assert [fix.applicability for fix in fixes if fix is not None] == [Applicability.HINT]
+    assert fixes[0] is not None
+    assert fixes[0].message.endswith("it stands in a `lambda`, which runs it where that is called")
 
 
 @pytest.mark.parametrize("name", sorted(NEEDED))

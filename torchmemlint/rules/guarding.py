@@ -78,6 +78,8 @@ def around_statements(passes: Sequence[Told]) -> Fix | None:
     left: str | None = None
     for told in passes:
         statement = told.statement
+        if told.case.function is not None and statement.contains(told.span_of(told.case.function)):
+            return _hint("it stands in a `lambda`, which runs it where that is called")
         beside = map(told.span_of, told.case.beside)
         trained = next((other for other in beside if statement.contains(other)), None)
         if trained is not None:
