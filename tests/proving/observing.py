@@ -15,7 +15,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from tests.truth.measure import executed
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
-_GRAPH = re.compile(r",? ?(grad_fn=<\w+>|requires_grad=True)")  # how a tensor is shown that is kept for its number
+_GRAPH = re.compile(r",?\s*(grad_fn=<\w+>|requires_grad=True)")  # how a tensor is shown that is kept for its number
 _NUMBER = re.compile(r"-?\d+\.?\d*(?:e[+-]?\d+)?")
 
 Numbers = tuple[float, ...] | None
