@@ -72,6 +72,7 @@ PRESETS = (
             "TML701",
             "TML702",
             "TML804",
+            "TML805",
         ),
         plugins=False,
     ),
@@ -99,6 +100,7 @@ PRESETS = (
             "TML605",
             "TML702",
             "TML804",
+            "TML805",
         ),
     ),
 )

@@ -38,6 +38,7 @@ from torchmemlint.flow.fact.seen import backwards, called_elsewhere, computing, 
 from torchmemlint.flow.fact.services import services
 from torchmemlint.flow.fact.skipping import skipped
 from torchmemlint.flow.fact.storing import Readers, needing
+from torchmemlint.flow.fact.tallying import tallied
 from torchmemlint.flow.fact.viewing import viewed
 from torchmemlint.flow.fact.zeroing import zeroings
 from torchmemlint.flow.ir.ops import Unit
@@ -122,6 +123,7 @@ def outcome(
             *places.deferred(done),
             *places.lingering(engine, done),
             *places.memoised(memoised(engine, units, done)),
+            *tallied(places, done),
             *viewed(places, engine, done),
             *skipped(places, engine, done),
             *remembered(places, engine, programs, done),

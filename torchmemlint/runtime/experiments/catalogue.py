@@ -136,6 +136,14 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     Experiment("TML702", "predictions gathered on the device", Effect.GROWTH, frameworks.predictions_on_device, Size()),
     Experiment("TML804", "networks in the cache of a function", Effect.GROWTH, owners.cached_networks, Size()),
+    Experiment(
+        "TML805",
+        "predictions of all epochs in a metric",
+        Effect.GROWTH,
+        owners.predictions_of_epochs,
+        Size(),
+        note="an epoch has two batches, and a class of its own stands for torchmetrics'",
+    ),
 )
 
 WITHOUT: dict[str, str] = {

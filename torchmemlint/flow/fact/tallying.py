@@ -1,0 +1,83 @@
+"""Tallying: metrics that keep all that they are given, whose value is asked for again and again, and never reset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.refs import Object, Ref
+from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.fact.outcomes import Case
+from torchmemlint.flow.fact.places import Places
+from torchmemlint.flow.ir.blocks import blocks, operations
+from torchmemlint.flow.ir.ops import Call, CallMethod, Op
+from torchmemlint.knowledge import metrics
+
+
+def tallied(places: Places, done: list[tuple[Run, Evidence]]) -> Iterator[Case]:
+    """Yield the updates of metrics that nothing resets."""
+    let_go = {metric.site for run, _ in done for metric in _let_go(run)}
+    for run, evidence in done:
+        computed = [(event, metric) for event, metric, name in _metrics(run) if name == metrics.COMPUTE]
+        for event, metric, name in _metrics(run):
+            if name not in (metrics.UPDATE, "") or metric.site in let_go or run.life is not None:
+                continue
+            for asked, other in computed:
+                loop = _again(asked, event, metric) if other is metric else None
+                if loop is not None and event.effect.point.chain():
+                    made = (places.of(metric.site),) if isinstance(metric.site, Op) else ()
+                    at = places.first(asked.effect.point)
+                    yield places.at(
+                        event.effect.point,
+                        "TML805",
+                        evidence.cut,
+                        loop=places.of(loop),
+                        graphs=made,
+                        moves=(at,) if at is not None else (),
+                    )
+                    break
+
+
+def _metrics(run: Run) -> Iterator[tuple[Event, Object, str]]:
+    """Yield the calls of metrics that keep what they are given, each with the method's name."""
+    for event, call in run.calls():
+        value = call.receiver if isinstance(call, fx.InvokeMethod) else call.callee
+        for reference in value.refs:
+            if _keeps(reference):
+                assert isinstance(reference, Object)
+                yield event, reference, call.name if isinstance(call, fx.InvokeMethod) else ""
+
+
+def _keeps(reference: Ref) -> bool:
+    if type(reference) is not Object or reference.kind is not Kind.OPAQUE or not isinstance(reference.about, str):
+        return False
+    site = reference.site
+    told = {a.name for a in site.arguments} if isinstance(site, Call | CallMethod) else {metrics.BINNED}
+    return metrics.keeps(reference.about) and metrics.BINNED not in told
+
+
+def _let_go(run: Run) -> Iterator[Object]:
+    """Yield the metrics that are reset, or given to code that may do so."""
+    for _, metric, name in _metrics(run):
+        if name == metrics.RESET:
+            yield metric
+    for call in run.unseen():
+        for reference in (r for value in call.arguments.all() for r in value.refs):
+            if type(reference) is Object and reference.kind is Kind.OPAQUE:
+                yield reference
+
+
+def _again(asked: Event, update: Event, metric: Object) -> Op | None:
+    """Return the loop that asks for the value again and again, each time after a loop of updates."""
+    if not asked.loops < update.loops:
+        return None
+    sites = {metric.site, *metric.context}
+    for loop in sorted(asked.loops, key=lambda loop: loop.serial):
+        site = loop.site
+        if isinstance(site, Op):
+            within = {op for block in blocks(site) for op in operations(block)}
+            if within.isdisjoint(sites):
+                return site
+    return None
