@@ -221,15 +221,13 @@ class Overwriting:
     refused: bool  # does torch, or the backward of a function that is known to be differentiated, raise?
 
 
+OfLoading: TypeAlias = Feeding | Copied | Memo | Placing
 About: TypeAlias = (
     Shown
     | Serving
-    | Feeding
-    | Copied
+    | OfLoading
     | Access
-    | Memo
     | Owner
-    | Placing
     | Held
     | Loading
     | Creating
