@@ -34,7 +34,8 @@ class Teaching:
         self._held = self._held_beside()
         taught = {holder for holder, edges in run.state.heap.table.items() if Special.TAUGHT in edges}
         freezes = run.effects(fx.Freeze)
-        self._asking = taught | {one.reference for one in freezes if one.flag.constant is not False}
+        asking = {one.reference for one in freezes if one.flag.constant is not False}
+        self._asking = set[Ref]() if self._held else taught | asking
         self._of_optimizers = self._of_others = CERTAIN  # the doubts about what they hold, of what is made and given
         self.idle: dict[Source, Doubts] = {}
         if self._held:
@@ -117,7 +118,7 @@ class Teaching:
         while fresh := {g: one for g, one in waiting.items() if not self._wants(inputs[g], {*idle, g})}:
             idle |= fresh
             waiting = {graph: one for graph, one in waiting.items() if graph not in fresh}
-        return self._beside_trained(idle)
+        return idle if self._held else self._beside_trained(idle)  # a framework trains what the step is for
 
     def _beside_trained(self, idle: dict[Source, Doubts]) -> dict[Source, Doubts]:
         """Leave out the passes of a backward that leads to nothing else: it was written for their gradients.

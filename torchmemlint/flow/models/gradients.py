@@ -163,7 +163,7 @@ def use_of_all(frame: Frame, state: State, given: Iterable[Value], point: Point,
     found = contained(state, given)
     generators = [r for r in found if type(r) is Object and r.kind is Kind.GENERATOR]
     found |= reachable(state, generators)  # what they give is of what they were given
-    found |= {r.receiver for r in found if type(r) is Bound}  # who is given a method of a network may train that
+    found |= {r.receiver for r in found if type(r) is Bound and is_network(frame, r.receiver)}  # its method trains it
     for r in sorted(found, key=lambda r: r.serial):
         if type(r) is Parameters or is_network(frame, r) or (symbols and r.symbolic):
             use(frame, state, r, point)
