@@ -10,7 +10,7 @@ from typing import Any
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.kinds import Kind
-from torchmemlint.flow.domain.manners import How, Remark
+from torchmemlint.flow.domain.manners import How, Remark, Stored
 from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Behind, Counted, Graph, Object, Point, Result, Source, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import outcomes, roles
@@ -25,6 +25,7 @@ from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.failures import Failures
 from torchmemlint.flow.fact.feeding import Fed
 from torchmemlint.flow.fact.guarding import Guarding
+from torchmemlint.flow.fact.handouts import is_handed_out
 from torchmemlint.flow.fact.layers import Builders
 from torchmemlint.flow.fact.leftover import leftovers
 from torchmemlint.flow.fact.lingering import lingering
@@ -277,7 +278,7 @@ class Places:
             calls=tuple(calls),
             spent=kept.spent,
             backward=self.first(backward_through(run, kept)) if kept.spent else None,
-            stored=kept.stored,
+            stored=Stored.GRAPH if is_handed_out(kept.point.site) else kept.stored,
         )
 
     def wasted(self, engine: Engine, builders: Builders, passes: Collection[Passes]) -> Iterator[Waste]:
