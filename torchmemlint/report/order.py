@@ -70,19 +70,20 @@ def room(report: RunReport) -> int:
 
 
 def folded_lines(groups: Sequence[Sequence[Finding]], root: Path, paint: Paint, most: int = LINES) -> Iterator[str]:
-    """A line for each rule: where it speaks first, and where else; only a few."""
+    """An entry for each rule: where it speaks first, where else, and what it says there; only a few."""
     if not groups:
         return
-    yield f"{paint.severity(Severity.ADVICE, 'Advice')}, a line for each rule (--no-fold shows all of it):"
+    yield f"{paint.severity(Severity.ADVICE, 'Advice')}, once for each rule (--no-fold shows all of it):"
     head = groups[:most]
     places = [shown_place(first.filename, place(first, first.span.start).brief, root) for first, *_ in head]
     width = max((text_width(where) for where in places if text_width(where) <= _COLUMNS), default=0)
     for (first, *others), where in zip(head, places, strict=True):
         rule = f"{paint.severity(Severity.ADVICE, first.code)} {first.name}"
         yield f"  {paint.strong(pad(where, width))}  {rule}{paint.faint(_others(first, others))}"
+        yield f"    {one_line(first.message)}"
     rest = groups[most:]
     if rest:
-        yield f"  … and {sum(map(len, rest))} more of {len(rest)} rule{'' if len(rest) == 1 else 's'}"
+        yield f"  … and {sum(map(len, rest))} more of {len(rest)} other rule{'' if len(rest) == 1 else 's'}"
     yield ""
 
 
