@@ -111,6 +111,21 @@ def test_an_engine_trains_what_it_is_given() -> None:
     assert _told(text) == [(6, "TML206", [])]
 
 
+def test_an_engine_whose_settings_alone_say_whether_it_trains() -> None:
+    text = """
+        import deepspeed
+
+        teacher, student = nn.Linear(4, 400), nn.Linear(4, 400)
+        teacher, *_ = deepspeed.initialize(model=teacher, config=read("teacher.json"))
+        student, *_ = deepspeed.initialize(model=student, config=read("student.json"))
+        for x in torch.rand(9, 8, 4):
+            wanted = teacher(x)
+            student.backward(F.mse_loss(student(x), wanted))
+            student.step()
+        """
+    assert [(line, code) for line, code, _ in _told(text)] == [(7, "TML206")]
+
+
 @pytest.mark.parametrize(
     "lines",
     [

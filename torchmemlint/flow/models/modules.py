@@ -350,6 +350,8 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
         return files.restore(site, of(target))
     if name == "zero_grad":
         optimizers.step(frame, of(target), name, site.point)
+    if name == "step":  # an engine's, which has its own optimizer
+        gradients.use_of_all(frame, state, [of(Parameters.of(target))], site.point)
     if name in known.METHODS:
         return PLAIN
     if type(target) is Object and _runs(site, target, name):

@@ -26,10 +26,15 @@ def factory(site: CallSite, qualified: str) -> Value:
 
 
 def engine(site: CallSite) -> Value:
-    """`deepspeed.initialize`: a network that steps itself, its optimizer, a loader and a scheduler."""
+    """`deepspeed.initialize`: a network that steps itself, its optimizer, a loader and a scheduler.
+
+    Without parameters and an optimizer only its settings say whether it is trained: then the one that steps is.
+    """
     network = site.value(1, "model")
     taught = site.arguments.get(3, "model_parameters")
     given = site.arguments.get(2, "optimizer") or NOTHING
+    if taught is None and given is NOTHING:
+        return containers.row(site, "engine", [network, UNKNOWN, UNKNOWN, UNKNOWN])
     arguments = Arguments([_parameters_of(site, network) if taught is None else taught])
     made = construct(CallSite(site.frame, site.state, site.point, arguments), "deepspeed.initialize")
     return containers.row(site, "engine", [network, join(given, made), UNKNOWN, UNKNOWN])
