@@ -15,7 +15,7 @@ from torchmemlint.findings import Severity
 @pytest.mark.parametrize(
     ("nbytes", "each", "words"),
     [
-        (512, "", "about 512 bytes"),
+        (512, "", "less than 1 KiB"),
         (6400, "", "about 6.2 KiB"),
         (1000 * 2**10, "", "about 1 MiB"),
         (48 * 2**20, "batch of 32", "about 48 MiB for each batch of 32"),

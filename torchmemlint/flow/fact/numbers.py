@@ -17,6 +17,7 @@ from torchmemlint.flow.ir.defuse import DefUse, definitions
 from torchmemlint.flow.ir.places import NO_TEMP, Argument, ConstantKey, Name, Scope, Spread, Temp
 
 DEPTH = 6
+_MOST = 8  # values of one name; of more, none is known
 _RANGES = frozenset({"torch.arange", "numpy.arange"})
 _SPACED = {"torch.linspace": "steps", "torch.logspace": "steps", "numpy.linspace": "num", "numpy.logspace": "num"}
 _SAME_LENGTH = frozenset({"tolist", "numpy", "cpu"})
@@ -125,12 +126,15 @@ class Numbers:
                 is_here = name.text in self.flow.bound or self.function.parent is None
                 owner = self if is_here else self._of(self.function.unit.module)
                 if name.scope is Scope.GLOBAL or is_here:
-                    found = owner.definitions(name.text)
-                    return _greatest([owner._of_key(one.value, key, depth + 1) for one in found if one.index is None])
+                    found = [one.value for one in owner.definitions(name.text) if one.index is None]
+                    if len(found) <= _MOST:
+                        return _greatest([owner._of_key(one, key, depth + 1) for one in found])
         return None
 
     def _of_all(self, name: str, ask: Callable[[Numbers, Temp, int], int | None], depth: int) -> int | None:
         found = self.definitions(name)
+        if len(found) > _MOST:
+            return None
         return _greatest([ask(self, one.value, depth + 1) if one.index is None else None for one in found])
 
     def _given(self, name: str, depth: int) -> int | None:
@@ -163,6 +167,8 @@ class Numbers:
     def _in_unit(self, unit: ops.Unit, name: str, depth: int) -> list[int | None]:
         found: list[int | None] = []
         for function in unit.functions:
+            if len(found) > _MOST:
+                return [None]
             of_class = function.cls is not None and function.cls is self.function.method.cls
             if name not in function.mentions and "add_argument" not in function.mentions:
                 continue

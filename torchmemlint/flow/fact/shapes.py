@@ -63,7 +63,7 @@ class Tensors:
             case ops.Unpack(src=src):
                 return self.shape(src, depth) if self._is_item(src) else UNKNOWN
             case For(source=source):
-                return self._batch(source, depth + 1) or UNKNOWN
+                return self._batch(source, set()) or UNKNOWN
             case ops.CallMethod(name="view" | "reshape", base=base, arguments=arguments):
                 sizes = [self._asked(one.temp) for one in arguments]
                 return viewed(self.shape(base, depth + 1), sizes)
@@ -136,10 +136,8 @@ class Tensors:
             return None
         return Tensors(self._known, call.owner, self._calls[1:], self._others), temp
 
-    def _batch(self, source: Temp, depth: int) -> Shape | None:
-        """Return what a loader gives at once, of what a loop runs over."""
-        if depth > 2 * DEPTH:
-            return None
+    def _batch(self, source: Temp, seen: set[tuple[ops.Function, str]]) -> Shape | None:
+        """Return what a loader gives at once, of what a loop runs over; each variable is looked at once."""
         for op in self._flow.behind(source):
             match op:
                 case ops.Call() | ops.CallMethod() if self._flow.called(op) in self._known.names("loaders"):
@@ -147,12 +145,13 @@ class Tensors:
                     count = self._numbers.at_most(size) if size != NO_TEMP else None
                     item = self._item(argument(op, 0, "dataset"))
                     return Shape((count, *item), more=not item) if count is not None else None
-                case ops.Load(name=name):
+                case ops.Load(name=name) if (place := (self._numbers.function, name.text)) not in seen:
+                    seen.add(place)
                     given = self._caller(name.text)
                     if given is not None:
-                        return given[0]._batch(given[1], depth + 1)
+                        return given[0]._batch(given[1], seen)
                     owner = self._module if self._is_global(op) else self
-                    found = {owner._batch(src, depth + 1) for _, src in owner._bound.get(name.text, [])}
+                    found = {owner._batch(src, seen) for _, src in owner._bound.get(name.text, [])}
                     if found and found != {None}:
                         return found.pop() if len(found) == 1 else None
         return None
