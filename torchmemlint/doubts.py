@@ -139,6 +139,11 @@ def confidence(doubts: frozenset[Doubt]) -> Confidence:
     return Confidence.LIKELY if len(serious) <= 1 and serious <= _LIKELY else Confidence.POSSIBLE
 
 
+def is_sure(doubts: Iterable[Doubt]) -> bool:
+    """Is what a finding says beyond doubt, whatever it is worth? Only then its fix is safe."""
+    return OF_WORTH.issuperset(doubts)
+
+
 def is_guess(doubts: frozenset[Doubt], claim: Claim) -> bool:
     """Is a finding with these doubts none?"""
     if confidence(doubts) is not Confidence.POSSIBLE:

@@ -6,26 +6,6 @@ import pytest
 
 from torchmemlint import check_source
 
-SELF_CHECK = """
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(8, 8)
-
-    def forward(self, x):
-        return self.layer(x)
-
-    def test(self):
-        out = self.forward(torch.rand(1, 8))
-        assert out.shape == (1, 8)
-
-    def decode_code(self, code):
-        return self.forward(code)
-"""
 KEPT_METHODS = """
 import torch
 from judges import Judge
@@ -65,6 +45,6 @@ class WeighedLoss(nn.Module):
 """
 
 
-@pytest.mark.parametrize("program", [SELF_CHECK, KEPT_METHODS, WEIGHED])
+@pytest.mark.parametrize("program", [KEPT_METHODS, WEIGHED])
 def test_a_guess_is_not_told(program: str) -> None:
     assert check_source(program, settings={"confidence": "possible", "select": ["TML1", "TML2"]}) == []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from torchmemlint.config.contracts import Framework
 from torchmemlint.config.limits import DEFAULT, MEGABYTE, Limits
-from torchmemlint.doubts import Confidence
+from torchmemlint.doubts import Confidence, is_sure
 from torchmemlint.engine.cache.snapshot import digest_of
 from torchmemlint.engine.run import FixedFile
 from torchmemlint.findings import Applicability, ContextFile, Finding, Fix, Position, Severity, Span
@@ -448,7 +448,7 @@ def _finished(findings: Sequence[Finding], text: str, profile: Profile) -> Repor
 def _trusted(finding: Finding) -> Fix | None:
     """The fix of a finding: safe only where the finding is certain."""
     fix = finding.fix
-    if fix is None or fix.applicability is not Applicability.SAFE or finding.confidence is Confidence.CERTAIN:
+    if fix is None or fix.applicability is not Applicability.SAFE or is_sure(finding.doubts):
         return fix
     return replace(fix, applicability=Applicability.UNSAFE)
 

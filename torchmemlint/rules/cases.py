@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from torchmemlint.doubts import Claim, Confidence, is_guess, ordered
+from torchmemlint.doubts import Claim, Confidence, is_guess, is_sure, ordered
 from torchmemlint.findings import Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.domain.manners import How, Remark, Stored
 from torchmemlint.flow.fact.outcomes import Case, Place
@@ -242,7 +242,7 @@ class _Report(Told):
     def _fix(self) -> Fix | None:
         """A fix, safe where the case is certain and nothing else is changed by it."""
         case = self.case
-        certain = self.confidence is Confidence.CERTAIN
+        certain = is_sure(self.doubts)
         if case.code in _WASTED:
             return without_gradients(self, wholly=case.code == "TML201")
         piece = self.piece

@@ -13,7 +13,7 @@ import textwrap
 import tokenize
 from collections.abc import Sequence
 
-from torchmemlint.doubts import Confidence
+from torchmemlint.doubts import is_sure
 from torchmemlint.findings import Applicability, Edit, Fix, Position, Span
 from torchmemlint.flow.fact.outcomes import Place
 from torchmemlint.flow.facts import FileFacts
@@ -63,7 +63,7 @@ def without_gradients(told: Told, *, wholly: bool) -> Fix | None:
 
 
 def _best(told: Told) -> Applicability:
-    return Applicability.SAFE if told.confidence is Confidence.CERTAIN else Applicability.UNSAFE
+    return Applicability.SAFE if is_sure(told.doubts) else Applicability.UNSAFE
 
 
 def around_function(told: Told) -> Fix | None:

@@ -81,7 +81,7 @@ def test_a_caller_that_changes() -> None:
     texts = {root / "nets.py": NETS, root / "main.py": MAIN.format(body=GUARDED)}
     project = in_memory(texts, root)
     assert project.of(root / "nets.py") == []
-    for body, wanted in ((OPEN, [{Doubt.BY_NAME}]), (GUARDED, []), (OTHER, [{Doubt.ROLE, Doubt.UNCALLED}])):
+    for body, wanted in ((OPEN, [{Doubt.BY_NAME}]), (GUARDED, []), (OTHER, [{Doubt.ROLE}])):
         texts[root / "main.py"] = MAIN.format(body=body)
         project.changed(root / "main.py", texts[root / "main.py"])
         assert [set(case.doubts) for case in project.of(root / "nets.py")] == wanted

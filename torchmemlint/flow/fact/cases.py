@@ -390,6 +390,6 @@ def in_memory(texts: Mapping[Path, str], root: Path, known: Contracts | None = N
     known = known or contracts()
     finder = InMemory(root, texts)
     elsewhere = Elsewhere(finder, texts.keys, texts.get, lambda path: sources.unit(path), known.packages)
+    sources = Sources(root, elsewhere.place, elsewhere.matching, texts.get, lambda path: imports.is_library(path))
     imports = Imports(texts.items(), elsewhere.place, elsewhere.matching, lambda *_: True)
-    sources = Sources(root, elsewhere.place, elsewhere.matching, texts.get, imports.is_library)
     return Cases(sources, imports, known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.doubts import Confidence
+from torchmemlint.doubts import is_sure
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.fact.outcomes import Overwriting
 from torchmemlint.flow.fact.overwriting import Need
@@ -46,6 +46,6 @@ class InplaceHazard(TellingRule):
 def _fix(told: Told, how: Overwriting) -> Fix | None:
     if how.need in (Need.LEAF, Need.EXPANDED):
         return None
-    safe = how.need is not Need.READ and told.confidence is Confidence.CERTAIN
+    safe = how.need is not Need.READ and is_sure(told.doubts)
     edits = not_in_place(told.call_at(how.built)) if how.built is not None else out_of_place(told)
     return Fix("Do not work in place", Applicability.SAFE if safe else Applicability.UNSAFE, edits) if edits else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from torchmemlint.doubts import Confidence
+from torchmemlint.doubts import is_sure
 from torchmemlint.findings import Applicability, Edit, Finding, Fix
 from torchmemlint.flow.domain.manners import Stored
 from torchmemlint.flow.fact.outcomes import Discarding
@@ -39,7 +39,7 @@ class UndetachedGenerator(TellingRule):
 
 def _fix(told: Told) -> Fix | None:
     """Generate without gradients where nothing else wants the graph, or detach what the discriminator is given."""
-    how, certain = told.about(Discarding), told.confidence is Confidence.CERTAIN
+    how, certain = told.about(Discarding), is_sure(told.doubts)
     if how.alone is not None and how.alone.path == told.facts.path:
         made = Told(told.facts, replace(told.case, place=how.alone))
         if not made.statement.contains(told.span):
