@@ -41,6 +41,7 @@ def test_it_shows_the_problems_and_fixes_them(tmp_path: Path) -> None:
         (16, "eglot-warning", "TML105"),
         (18, "eglot-error", "TML101"),
         (26, "eglot-warning", "TML201"),
+        (34, "eglot-note", "TML301"),
     ]
     assert seen["titles"] == [
         "Fix TML101: Detach `loss` from its graph",
@@ -51,7 +52,7 @@ def test_it_shows_the_problems_and_fixes_them(tmp_path: Path) -> None:
     assert FIXED in seen["fixed"]
     assert FIXED_ALL not in seen["fixed"]
     assert FIXED_ALL in seen["fixed_all"]
-    assert sorted(code_in(one["text"]) for one in seen["left"]) == ["TML105"]
+    assert sorted(code_in(one["text"]) for one in seen["left"]) == ["TML105", "TML301"]
 
 
 def has_eglot(command: list[str], env: dict[str, str]) -> bool:

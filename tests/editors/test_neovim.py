@@ -44,7 +44,7 @@ def test_it_shows_the_problems_and_fixes_them(neovim: str, tmp_path: Path) -> No
     assert seen.get("problem") is None, seen["problem"]
 
     found = [(one["code"], one["line"], one["column"], one["severity"]) for one in seen["diagnostics"]]
-    assert found == [("TML105", 16, 12, 2), ("TML101", 18, 12, 1), ("TML201", 26, 17, 2)]
+    assert found == [("TML105", 16, 12, 2), ("TML101", 18, 12, 1), ("TML201", 26, 17, 2), ("TML301", 34, 61, 3)]
     assert {one["source"] for one in seen["diagnostics"]} == {"torchmemlint"}
     assert seen["hover"].startswith("# graph-accumulation (TML101)")
 
@@ -53,9 +53,9 @@ def test_it_shows_the_problems_and_fixes_them(neovim: str, tmp_path: Path) -> No
     assert others == ["Ignore TML101 on this line", "Ignore TML101 in this file", "Explain TML101"]
     assert FIXED in seen["fixed"]
     assert FIXED_ALL not in seen["fixed"]
-    assert sorted(one["code"] for one in seen["after"]) == ["TML105", "TML201"]
+    assert sorted(one["code"] for one in seen["after"]) == ["TML105", "TML201", "TML301"]
     assert FIXED_ALL in seen["fixed_all"]
-    assert sorted(one["code"] for one in seen["left"]) == ["TML105"]
+    assert sorted(one["code"] for one in seen["left"]) == ["TML105", "TML301"]
     assert program.read_text() == (EDITORS / "example" / "train.py").read_text(), "a buffer was changed, not its file"
 
 
