@@ -130,7 +130,7 @@ def tool() -> ModuleType:
         (["--programs", "grammar", "--count", "4"], 4),
         (["--programs", "truth", "--count", "12"], 4),
         pytest.param(["--programs", "grammar", "--count", "150"], 150, marks=pytest.mark.slow),
-        pytest.param(["--programs", "truth", "--count", "300"], 150, marks=pytest.mark.slow),
+        pytest.param(["--programs", "truth", "--count", "300"], 80, marks=pytest.mark.slow),
     ],
 )
 def test_safe_fixes_change_nothing(
