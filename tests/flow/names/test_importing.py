@@ -30,6 +30,9 @@ ROOT = Path("/")
         ("import_module(f'a.b.{c}.d')", ["a.b.*"]),
         ("name = 'a.'\nimport_module(name + b)", ["a.*"]),
         ("name = 'a.' + b\n", []),
+        ("import_module('.' + b, package)", [".*"]),
+        ("import_module(f'.{b}', package)", [".*"]),
+        ("owner, name = path.rsplit('.', 1)\nimport_module(owner)", []),
     ],
 )
 def test_imported_names(text: str, names: list[str]) -> None:

@@ -14,7 +14,7 @@ _IMPORT = re.compile(r"import\b(?<!\wimport)[ \t]+(\([^)]*\)|[^\n#;]*)")  # begi
 _BEFORE = re.compile(r"(?:.*[;:])?[ \t]*(?:from[ \t]+(\.*[ \t]*[\w.]*)[ \t]+)?")  # what else stands on its line
 BY_NAME = "import_module("  # what a file says that imports modules whose names it makes
 _NAMED = re.compile(r"""import_module\(\s*f?["']([\w.]*\w)["']""")
-_BEGUN = re.compile(r"""["']((?:\.|\w+(?:\.\w+)*\.))(?:["']|\{)""")  # "models." + name
+_BEGUN = re.compile(r"""["'](\.(?=["'][ \t]*\+|\{)|\w+(?:\.\w+)*\.(?=["'{]))""")  # "models." + name, f".{name}"
 _MOST_BEFORE = 200  # characters
 _LARGE = 1_000_000  # characters
 _NAME = re.compile(r"(\w+(?:\.\w+)*)(?:\s+as\s+\w+)?")
