@@ -322,7 +322,7 @@ FUNCTIONS: dict[str, Model] = {
     "dataclasses.field": _field,
     "attr.ib": _field,
     "getattr": _getattr,
-    **dict.fromkeys(("importlib.import_module", "__import__"), namespaces.module),
+    "importlib.import_module": namespaces.module,
     "setattr": _setattr,
     "locals": _locals,
     **dict.fromkeys(("vars", "weakref.proxy"), lambda site: site.value(0)),  # a proxy stands for its object
