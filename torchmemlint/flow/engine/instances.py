@@ -28,16 +28,7 @@ from torchmemlint.flow.ir.ops import Class, Function, GetAttribute, Op
 from torchmemlint.flow.models import containers, modules, tensors, trainers
 from torchmemlint.flow.names.index import is_abstract
 
-_KEEPING = frozenset({"cached_property"})
-_PROPERTIES = frozenset({"property", "abstractproperty"}) | _KEEPING
-
-
-def has_decorator(function: Function, names: frozenset[str]) -> bool:
-    """Is one of its decorators called so?"""
-    return any(d.name.rpartition(".")[2] in names for d in function.decorators)
-
-
-_STATIC, _CLASS = frozenset({"staticmethod"}), frozenset({"classmethod"})
+_KEEPING = "cached_property"
 
 
 def code_of(function: Function) -> Code:
@@ -171,16 +162,16 @@ def _bound_value(value: Value, receiver: Object | None, method: bool) -> Value:
 
 def _bound(frame: Frame, state: State, code: Code, cls_ref: ClassRef, receiver: Object | None, point: Point) -> Value:
     function = code.function
-    if has_decorator(function, _STATIC):
+    if function.is_static:
         return of(code)
-    if has_decorator(function, _CLASS):
+    if function.is_decorated("classmethod"):
         return of(Bound.of(code, cls_ref))
     if receiver is None:
         return of(code)
-    if has_decorator(function, _PROPERTIES):
+    if function.is_decorated("property", "abstractproperty", _KEEPING):
         read_at = _read_at(frame, function.name, point)
         value = frame.machine.call(frame, state, of(Bound.of(code, receiver)), Arguments(), read_at)
-        if has_decorator(function, _KEEPING):
+        if function.is_decorated(_KEEPING):
             write(frame, state, of(receiver), function.name, value, read_at)
         return value
     return of(Bound.of(code, receiver))
@@ -203,7 +194,7 @@ def _above(frame: Frame, holder: SuperRef, name: str) -> Value:
     function = index.above(cls, holder.cls, name)
     if function is None:
         return of(Method.of(holder, name))
-    if has_decorator(function, _STATIC):
+    if function.is_static:
         return of(code_of(function))
     return of(Bound.of(code_of(function), receiver))
 

@@ -53,7 +53,7 @@ def kept_on_contexts(places: Places, index: Index, units: Iterable[ops.Unit]) ->
 def _of_class(index: Index, cls: ops.Class) -> Iterator[Attribute]:
     if index.is_operation(cls):
         forward, backward, setup = (cls.methods.get(name) for name in ("forward", "backward", "setup_context"))
-        if forward is None or backward is None or not backward.parameters or not _is_static(forward):
+        if forward is None or backward is None or not backward.parameters or not forward.is_static:
             return
         names = [p.name if p.passing not in (ops.Passing.STAR, ops.Passing.STARS) else "" for p in forward.parameters]
         if setup is not None and len(setup.parameters) == 3:
@@ -61,10 +61,6 @@ def _of_class(index: Index, cls: ops.Class) -> Iterator[Attribute]:
             yield from _Keeping(setup, names, backward, {inputs: False, output: True}).found()
         elif names:
             yield from _Keeping(forward, names[1:], backward, {}).found()
-
-
-def _is_static(function: ops.Function) -> bool:
-    return any(decorator.name == "staticmethod" for decorator in function.decorators)
 
 
 class _Keeping:

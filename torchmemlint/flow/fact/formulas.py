@@ -223,7 +223,7 @@ class Formula:
         op = self.flow.made.get(temp)
         if cls is None or not parameters or not isinstance(op, ops.Load) or op.name.text != parameters[0].name:
             return False
-        plain = not any(d.name in ("staticmethod", "classmethod") for d in self.function.decorators)
+        plain = not self.function.is_decorated("staticmethod", "classmethod")
         begun = self._names.at.get(op)
         return plain and (op.name.text not in self.flow.bound if begun is None else begun == _BEGIN)
 

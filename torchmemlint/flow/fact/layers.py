@@ -219,8 +219,7 @@ class _Reader:
         cls = self._reading.cls if self._reading.is_self(op.base) else None
         method = self._builders.index.method(cls, op.name) if cls is not None else None
         if method is not None:
-            is_static = any(decorator.name == "staticmethod" for decorator in method.decorators)
-            return self._followed(method, op, 0 if is_static else 1)
+            return self._followed(method, op, 0 if method.is_static else 1)
         return self.layers(op.base) if op.name in _ITSELF else UNKNOWN
 
     def _layer(self, op: Building, kind: str, *, named: bool = False) -> Layer:

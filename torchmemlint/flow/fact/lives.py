@@ -12,15 +12,13 @@ from torchmemlint.flow.domain.memory import renew_keys
 from torchmemlint.flow.domain.refs import Bound, ClassRef, Globals, Graph, Input, Loop, Point, Ref, Site, root
 from torchmemlint.flow.domain.values import UNKNOWN, Value, chosen, join_all, of
 from torchmemlint.flow.engine import instances, steps
-from torchmemlint.flow.engine.instances import code_of, has_decorator
+from torchmemlint.flow.engine.instances import code_of
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.inputs import enter, given
 from torchmemlint.flow.fact.logs import Run, logged
 from torchmemlint.flow.ir.defuse import definitions, own_path
 from torchmemlint.flow.ir.ops import CallMethod, Class, Function
-
-_STATIC = frozenset({"staticmethod"})
 
 Call = Callable[[Frame, State], Value]
 
@@ -201,14 +199,13 @@ def perform(
     engine: Engine, frame: Frame, state: State, cls: Class, method: Function, receiver: Ref, inner: bool = False
 ) -> Value:
     """Call a method from outside. The forward of a network is one pass; `inner`: or those of what it calls."""
-    static = has_decorator(method, _STATIC)
     saved = state.mode
     state.mode = engine.left.get(method, saved)
     if is_called(engine, method, "called-without-gradients"):
         state.mode = Mode.OFF
     point = Point(method)
-    callee = of(code_of(method)) if static else of(Bound.of(code_of(method), receiver))
-    if not static and any(d.applied for d in method.decorators):
+    callee = of(code_of(method)) if method.is_static else of(Bound.of(code_of(method), receiver))
+    if not method.is_static and any(d.applied for d in method.decorators):
         callee = instances.attribute(frame, state, receiver, method.name, point)
     inside = not inner and engine.index.is_network(cls) and method.name == "forward"
     inside = inside and not engine.index.differentiates(cls)
@@ -217,7 +214,7 @@ def perform(
         frame.provenance.arise(begun, frame.loops)  # each call is a pass of its own
         frame.inside.append(begun)
     try:
-        returned = enter(engine, frame, state, method, callee, 0 if static else 1, point)
+        returned = enter(engine, frame, state, method, callee, 0 if method.is_static else 1, point)
     finally:
         if inside:
             frame.inside.pop()

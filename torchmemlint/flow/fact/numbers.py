@@ -77,7 +77,7 @@ class Numbers:
             return _greatest([self.at_most(src, depth + 1) for src in moved])
         match self.flow.made.get(size):
             case ops.Constant() as constant:
-                return _integer(constant)
+                return integer(constant)
             case ops.Load(name=name):
                 return self._named(name, depth)
             case ops.Call() as call if len(call.arguments) == 1 and self._builtin(call) in ("len", "int"):
@@ -98,15 +98,24 @@ class Numbers:
                 return _computed(operator, self.at_most(left, depth + 1), self.at_most(right, depth + 1))
         return None
 
+    def view_size(self, size: Temp) -> int | None:
+        """Return one size of a view at most: -1, what remains, as it is."""
+        made = self.flow.made.get(size)
+        if isinstance(made, ops.Operate) and made.operator == "-" and len(made.operands) == 1:
+            return -1
+        return self.at_most(size)
+
     def _named(self, name: Name, depth: int) -> int | None:
         if self._is_parameter(name.text) and name.text not in self.flow.bound:
             return self._given(name.text, depth)
         if name.scope is Scope.GLOBAL and name.text in self.function.unit.imports:
             return self._imported(self.function.unit.imports[name.text], depth)
+        return self._owner(name)._of_all(name.text, Numbers.at_most, depth)
+
+    def _owner(self, name: Name) -> Numbers:
+        """Return where a name is assigned: here, or in the file's body."""
         is_here = name.text in self.flow.bound or self.function.parent is None
-        if name.scope is Scope.GLOBAL and not is_here:
-            return self._of(self.function.unit.module)._of_all(name.text, Numbers.at_most, depth)
-        return self._of_all(name.text, Numbers.at_most, depth)
+        return self if is_here or name.scope is not Scope.GLOBAL else self._of(self.function.unit.module)
 
     def _imported(self, qualified: str, depth: int) -> int | None:
         """Return what another file, or a class of it, binds a name to."""
@@ -123,12 +132,9 @@ class Numbers:
                 temps = [one.temp for one in entries if isinstance(one.key, ConstantKey) and one.key.value == key]
                 return self.at_most(temps[-1], depth + 1) if temps else None
             case ops.Load(name=name) if depth <= DEPTH:
-                is_here = name.text in self.flow.bound or self.function.parent is None
-                owner = self if is_here else self._of(self.function.unit.module)
-                if name.scope is Scope.GLOBAL or is_here:
-                    found = [one.value for one in owner.definitions(name.text) if one.index is None]
-                    if len(found) <= _MOST:
-                        return _greatest([owner._of_key(one, key, depth + 1) for one in found])
+                return self._owner(name)._of_all(
+                    name.text, lambda owner, one, deep: owner._of_key(one, key, deep), depth
+                )
         return None
 
     def _of_all(self, name: str, ask: Callable[[Numbers, Temp, int], int | None], depth: int) -> int | None:
@@ -143,7 +149,7 @@ class Numbers:
         if call is None or call is not self.calls[0]:
             return None
         names = [parameter.name for parameter in self.function.parameters]
-        is_method = self.function.cls is not None and all(d.name != "staticmethod" for d in self.function.decorators)
+        is_method = self.function.cls is not None and not self.function.is_static
         if any(one.spread in (Spread.STAR, Spread.STARS) for one in call.arguments):
             return None
         temp = argument(call, names.index(name) - is_method, name)
@@ -238,11 +244,8 @@ def argument(call: ops.Op, position: int, *names: str) -> Temp:
 
 def integer(made: ops.Op | None) -> int | None:
     """Return the whole number that an operation makes, if it is a constant."""
-    return _integer(made) if isinstance(made, ops.Constant) else None
-
-
-def _integer(made: ops.Constant) -> int | None:
-    return made.value if isinstance(made.value, int) and not isinstance(made.value, bool) else None
+    value = made.value if isinstance(made, ops.Constant) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _greatest(found: Iterable[int | None]) -> int | None:

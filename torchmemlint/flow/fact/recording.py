@@ -250,17 +250,15 @@ class _Forward:
             raise _UnknownError
 
     def _size(self, temp: Temp) -> int | None:
-        """Return one size of a view: -1 as it is, and that of the batch where it is asked of a tensor."""
+        """Return one size of a view, that of the batch where it is asked of a tensor."""
         made = self._flow.made.get(temp)
-        if isinstance(made, ops.Operate) and len(made.operands) == 1:
-            return -1
         if isinstance(made, ops.CallMethod) and made.name == "size" and made.base in self._held:
             axis = self._numbers.at_most(argument(made, 0, "dim"))
             sizes = self._held[made.base].shape.sizes
             return sizes[axis] if axis is not None and axis < len(sizes) else None
         if isinstance(made, ops.GetItem):
             return self._batch(made)
-        return self._numbers.at_most(temp)
+        return self._numbers.view_size(temp)
 
     def _batch(self, item: ops.GetItem) -> int | None:
         """`x.shape[0]`."""

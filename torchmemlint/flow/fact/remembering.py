@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.heap import State, reachable
+from torchmemlint.flow.domain.heap import reachable
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import Object, Parameters, Ref
 from torchmemlint.flow.engine.caches import cache_of
@@ -21,7 +21,7 @@ from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.fact.owners import Caching
 from torchmemlint.flow.fact.places import Places
-from torchmemlint.flow.ir.blocks import blocks, operations
+from torchmemlint.flow.ir.blocks import is_inside
 from torchmemlint.flow.ir.ops import Function, Op, Parameter, Unit
 from torchmemlint.flow.names.index import Index
 
@@ -83,14 +83,10 @@ def _caching(function: Function, name: str, holds: bool) -> Caching:
 
 def _is_network(index: Index, function: Function, parameter: Parameter) -> bool:
     """Is a parameter the object of a network's method, or annotated as a network?"""
-    if parameter.name == function.receiver:
-        return index.is_network(function.cls) and not _is_of_class(function) if function.cls is not None else False
+    if function.cls is not None and parameter.name == function.receiver:
+        return index.is_network(function.cls) and not function.is_decorated("staticmethod", "classmethod")
     cls = index.find_class(function.unit, parameter.annotation) if parameter.annotation else None
     return index.is_network_name(parameter.annotation) or (cls is not None and index.is_network(cls))
-
-
-def _is_of_class(function: Function) -> bool:
-    return any(d.name in ("staticmethod", "classmethod") for d in function.decorators)
 
 
 def _of_networks(run: Run, evidence: Evidence, reference: Ref) -> tuple[bool, frozenset[Doubt]] | None:
@@ -100,14 +96,10 @@ def _of_networks(run: Run, evidence: Evidence, reference: Ref) -> tuple[bool, fr
     if reference in evidence.networks:
         return False, frozenset({Doubt.NETWORK_BY_USE})
     if type(reference) is Object and reference.kind is Kind.INSTANCE:
-        held = _held(run.state, reference)
+        held = reachable(run.state, [reference]) - {reference}
         if any(type(r) is Object and evidence.is_known(r) for r in held):
             return True, CERTAIN
     return None
-
-
-def _held(state: State, holder: Object) -> set[Ref]:
-    return reachable(state, [holder]) - {holder}
 
 
 def _maker(reference: Ref) -> Op | None:
@@ -125,7 +117,7 @@ def _loop(event: Event, reference: Ref) -> Op | None:
 
 def _is_made_in(reference: Ref, loop: Op) -> bool:
     sites = (getattr(reference, "site", None), *getattr(reference, "context", ()))
-    return not {site for block in blocks(loop) for site in operations(block)}.isdisjoint(sites)
+    return is_inside(sites, loop)
 
 
 def _is_made_once(run: Run, event: Event, reference: Ref) -> bool:

@@ -31,7 +31,7 @@ from torchmemlint.flow.domain.refs import (
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.owning import gathers_layers, is_of_network
-from torchmemlint.flow.ir.blocks import blocks, operations
+from torchmemlint.flow.ir.blocks import is_inside
 from torchmemlint.flow.ir.ops import Class, Function, Op
 
 
@@ -235,7 +235,7 @@ def _is_made_in(made: Object, loop: Loop) -> bool:
     sites = (made.site, *made.context)
     if not isinstance(loop.site, Op):
         return not any(isinstance(site, Class) for site in sites)
-    return not {site for block in blocks(loop.site) for site in operations(block)}.isdisjoint(sites)
+    return is_inside(sites, loop.site)
 
 
 def _is_returned(run: Run, effect: fx.Keep, returned: set[Source]) -> bool:

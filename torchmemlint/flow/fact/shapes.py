@@ -65,7 +65,7 @@ class Tensors:
             case For(source=source):
                 return self._batch(source, set()) or UNKNOWN
             case ops.CallMethod(name="view" | "reshape", base=base, arguments=arguments):
-                sizes = [self._asked(one.temp) for one in arguments]
+                sizes = [self._numbers.view_size(one.temp) for one in arguments]
                 return viewed(self.shape(base, depth + 1), sizes)
             case ops.CallMethod(name=name, base=base) if name in _KEEPING:
                 return self.shape(base, depth + 1)
@@ -85,13 +85,6 @@ class Tensors:
         """Is it what a loop gives, or a part of that?"""
         made = self._flow.made.get(temp)
         return isinstance(made, For) or (isinstance(made, ops.Unpack) and self._is_item(made.src))
-
-    def _asked(self, temp: Temp) -> int | None:
-        """Return one size of a view: -1 is what remains."""
-        made = self._flow.made.get(temp)
-        if isinstance(made, ops.Operate) and made.operator == "-" and len(made.operands) == 1:
-            return -1
-        return self._numbers.at_most(temp)
 
     def _named(self, load: ops.Load, depth: int) -> Shape:
         """Return the shape of what a variable was given last before, as far as the order of the text tells."""

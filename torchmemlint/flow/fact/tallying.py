@@ -11,7 +11,7 @@ from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.fact.places import Places
-from torchmemlint.flow.ir.blocks import blocks, operations
+from torchmemlint.flow.ir.blocks import is_inside
 from torchmemlint.flow.ir.ops import Call, CallMethod, Op
 from torchmemlint.knowledge import metrics
 
@@ -73,11 +73,8 @@ def _again(asked: Event, update: Event, metric: Object) -> Op | None:
     """Return the loop that asks for the value again and again, each time after a loop of updates."""
     if not asked.loops < update.loops:
         return None
-    sites = {metric.site, *metric.context}
+    sites = (metric.site, *metric.context)
     for loop in sorted(asked.loops, key=lambda loop: loop.serial):
-        site = loop.site
-        if isinstance(site, Op):
-            within = {op for block in blocks(site) for op in operations(block)}
-            if within.isdisjoint(sites):
-                return site
+        if isinstance(loop.site, Op) and not is_inside(sites, loop.site):
+            return loop.site
     return None

@@ -37,6 +37,11 @@ _BLOCKS: dict[type[Op], Callable[[Any], tuple[list[Op], ...]]] = {
 }
 
 
+def is_inside(sites: Iterable[object], op: Op) -> bool:
+    """Does one of some places stand in a block of an operation?"""
+    return not {inner for block in blocks(op) for inner in operations(block)}.isdisjoint(sites)
+
+
 def missed(op: object) -> frozenset[str]:
     """Return the attributes that a `try` has not found where its handler runs, and the names that it has not bound."""
     if not isinstance(op, Try) or any(handler.types != ("AttributeError",) for handler in op.handlers):

@@ -66,6 +66,16 @@ class DefUse:
                 yield op
                 todo += operands(op)
 
+    def origins(self, *temps: Temp) -> Iterator[Op]:
+        """Yield the operations behind expressions, also by way of variables: behind all that these are assigned."""
+        todo, seen = list(temps), set[str]()
+        for temp in todo:
+            for op in self.behind(temp):
+                yield op
+                if isinstance(op, Load) and op.name.text not in seen:
+                    seen.add(op.name.text)
+                    todo += self.bound.get(op.name.text, ())
+
     def name(self, temp: Temp) -> str:
         """Return the dotted name that a temporary is loaded from, qualified by imports; "" for a local variable."""
         match self.made.get(temp):

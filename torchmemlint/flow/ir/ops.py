@@ -335,6 +335,15 @@ class Function:
         return self.parameters[0].name if self.cls is not None and self.parameters else None
 
     @property
+    def is_static(self) -> bool:
+        """Is it a method that is given neither the object nor the class it belongs to?"""
+        return self.is_decorated("staticmethod")
+
+    def is_decorated(self, *names: str) -> bool:
+        """Is one of its decorators called so?"""
+        return any(decorator.name.rpartition(".")[2] in names for decorator in self.decorators)
+
+    @property
     def definition(self) -> Function:
         """The function that a generator expression is a part of; of others, itself."""
         function = self
