@@ -10,7 +10,7 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.manners import How, Reading, Reset
 from torchmemlint.flow.domain.provenance import Numbers
-from torchmemlint.flow.domain.refs import Bare, Loop, Object, Point, Ref, Source, first_key
+from torchmemlint.flow.domain.refs import Bare, Loop, Object, Point, Ref, first_key
 from torchmemlint.flow.fact import extents
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
@@ -31,7 +31,7 @@ class Collected:
 def collected(run: Run, evidence: Evidence) -> Iterator[Collected]:
     """Yield the lists of one run that grow on a device."""
     for keep in run.effects(fx.Keep):
-        if keep.how is not How.COLLECTION or keep.reset is not Reset.NEVER or not all(map(_is_bare, keep.events)):
+        if not is_collection(keep):
             continue
         device = on_device(run, evidence, keep)
         to_host = _to_host(run, keep)
@@ -41,9 +41,10 @@ def collected(run: Run, evidence: Evidence) -> Iterator[Collected]:
             yield Collected(keep.point, device, to_host, keep.loop, doubts)
 
 
-def _is_bare(source: Source) -> bool:
-    """Is it a tensor without a graph that was not brought to the host?"""
-    return type(source) is Bare and not source.host
+def is_collection(kept: fx.Keep) -> bool:
+    """Does a collection that nothing empties take tensors without a graph that were not brought to the host?"""
+    bare = all(type(source) is Bare and not source.host for source in kept.events)
+    return bare and kept.how is How.COLLECTION and kept.reset is Reset.NEVER
 
 
 def _is_wide(kept: fx.Keep) -> bool:

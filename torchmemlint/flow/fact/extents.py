@@ -40,16 +40,10 @@ def shown(flow: DefUse, op: Op) -> Op | None:
 
 def is_wide(flow: DefUse, *temps: Temp) -> bool:
     """Does a use of what values are computed from show so many dimensions, also by way of variables?"""
-    todo, seen = list(temps), set[str]()
-    for temp in todo:
-        for op in flow.behind(temp):
-            if shown(flow, op) is not None:
-                return True
-            if isinstance(op, Load) and op.name.text not in seen:
-                seen.add(op.name.text)
-                if any(shown(flow, load) is not None for load in flow.loads.get(op.name.text, ())):
-                    return True
-                todo += flow.bound.get(op.name.text, ())
+    for op in flow.origins(*temps):
+        read = flow.loads.get(op.name.text, ()) if isinstance(op, Load) else ()
+        if any(shown(flow, one) is not None for one in (op, *read)):
+            return True
     return False
 
 

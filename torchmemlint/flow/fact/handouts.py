@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import Return, Yield
 from torchmemlint.flow.ir.defuse import DefUse, definitions
-from torchmemlint.flow.ir.ops import GetAttribute, GetItem, Load, SetAttribute, SetItem
+from torchmemlint.flow.ir.ops import GetAttribute, GetItem, SetAttribute, SetItem
 
 
 def is_handed_out(store: object) -> bool:
@@ -16,14 +16,8 @@ def is_handed_out(store: object) -> bool:
     place = _place(flow, store)
     if not place:
         return False
-    todo = [op.src for op in operations(store.owner.body) if isinstance(op, Return | Yield)]
-    for temp in todo:  # which grows on the way
-        for op in flow.behind(temp):
-            if isinstance(op, GetAttribute | GetItem) and _place(flow, op) == place:
-                return True
-            if isinstance(op, Load):
-                todo += [src for src in flow.bound.get(op.name.text, ()) if src not in todo]
-    return False
+    given = [op.src for op in operations(store.owner.body) if isinstance(op, Return | Yield)]
+    return any(isinstance(op, GetAttribute | GetItem) and _place(flow, op) == place for op in flow.origins(*given))
 
 
 def _place(flow: DefUse, op: SetAttribute | SetItem | GetAttribute | GetItem) -> str:

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.manners import How, Reset
 from torchmemlint.flow.domain.provenance import Numbers
 from torchmemlint.flow.domain.refs import Bare, Graph, Point, Result, Source, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.closing import inferring
-from torchmemlint.flow.fact.collecting import on_device
+from torchmemlint.flow.fact.collecting import is_collection, on_device
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.outcomes import Case
@@ -31,7 +30,7 @@ _VIEWS = frozenset("detach view t transpose permute squeeze unsqueeze".split()) 
 def viewed(places: Places, engine: Engine, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
     """Yield the views that loops collect, in some runs."""
     for run, evidence in done:
-        kept = [keep for keep in run.effects(fx.Keep) if _is_collection(keep)]
+        kept = [keep for keep in run.effects(fx.Keep) if is_collection(keep)]
         taken = [(keep, view) for keep in kept if (view := _view(keep.point)) is not None]
         passes = {roles.head(engine, p.effect.point): p for p in inferring(run, evidence)} if taken else {}
         for keep, (stored, item) in taken:
@@ -53,11 +52,6 @@ def viewed(places: Places, engine: Engine, done: Iterable[tuple[Run, Evidence]])
                     calls=calls,
                     moves=moves,
                 )
-
-
-def _is_collection(keep: fx.Keep) -> bool:
-    bare = all(type(s) is Bare and not s.host for s in keep.events)
-    return keep.how is How.COLLECTION and keep.reset is Reset.NEVER and bare
 
 
 def _view(point: Point) -> tuple[ops.Op, ops.Op] | None:
