@@ -49,14 +49,17 @@ class Amount:
 
 def largest(amounts: list[Amount | None]) -> Amount | None:
     """Return the greatest of the amounts that several runs show of one thing; None where one is not known."""
-    known = [amount for amount in amounts if amount is not None]
-    return max(known, key=lambda one: one.nbytes) if known and len(known) == len(amounts) else None
+    return max(_all(amounts), key=lambda one: one.nbytes, default=None)
 
 
 def total(amounts: list[Amount | None]) -> Amount | None:
     """Return what several things come to together; None where one is not known."""
-    known = [amount for amount in amounts if amount is not None]
-    if not known or len(known) < len(amounts):
-        return None
+    known = _all(amounts)
     each = {amount.each for amount in known}
-    return Amount(sum(amount.nbytes for amount in known), each.pop() if len(each) == 1 else "")
+    return Amount(sum(amount.nbytes for amount in known), each.pop() if len(each) == 1 else "") if known else None
+
+
+def _all(amounts: list[Amount | None]) -> list[Amount]:
+    """Return all amounts; none where one is not known."""
+    known = [amount for amount in amounts if amount is not None]
+    return known if len(known) == len(amounts) else []

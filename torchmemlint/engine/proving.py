@@ -32,9 +32,9 @@ _LEFT_OUT = (
 _TELLING = re.compile(r"(FAILED|ERROR|FAIL:|ERROR:) ")  # of pytest and unittest: which test it is
 _SHOWN = 120  # characters of what a command printed
 
-Fixed = tuple[
-    Path, str
-]  # a file, and the `fingerprints.subject` of findings there: those that look the same go together
+# A file, and the `fingerprints.subject` of findings there: those that look the same go together.
+Fixed = tuple[Path, str]
+Held = dict[Path, tuple[tuple[str, str], ...]]  # fixes that must not be made: see `Request.held`
 
 
 class ProofError(Exception):
@@ -45,7 +45,7 @@ class ProofError(Exception):
 class Proof:
     """What came of a trial."""
 
-    held: dict[Path, tuple[tuple[str, str], ...]]  # fixes that must not be made: see `Request.held`
+    held: Held
     tried: int  # fixes
     runs: int  # of the command
 
@@ -62,10 +62,7 @@ class _Trial:
 
     def preview(self, held: Iterable[Fixed] = ()) -> RunReport:
         """What all fixes but some would do."""
-        found: dict[Path, tuple[tuple[str, str], ...]] = {}
-        for path, mark in held:
-            found[path] = (*found.get(path, ()), (mark, ""))
-        return run(replace(self._request, held=found))
+        return run(replace(self._request, held=_held(dict.fromkeys(held, ""))))
 
     def failure(self, report: RunReport | None = None) -> str | None:
         """Why the command fails with what fixes would do; None if it does not."""
@@ -116,9 +113,7 @@ def prove(request: Request, command: str, folder: Path, tell: Callable[[str], No
             raise ProofError(f"it fails without any fix: {why}")
         bad: dict[Fixed, str] = {}
         _kept(trial, [], list(fixes), fixes, bad, tell)
-    held: dict[Path, tuple[tuple[str, str], ...]] = {}
-    for (path, mark), why in bad.items():
-        held[path] = (*held.get(path, ()), (mark, f"the command fails with it: {why}"))
+    held = _held({fixed: f"the command fails with it: {why}" for fixed, why in bad.items()})
     return Proof(held, sum(map(len, fixes.values())), trial.runs)
 
 
@@ -147,6 +142,13 @@ def _kept(
     half = len(group) // 2
     accepted = _kept(trial, accepted, group[:half], fixes, bad, tell)
     return _kept(trial, accepted, group[half:], fixes, bad, tell)
+
+
+def _held(reasons: dict[Fixed, str]) -> Held:
+    found: Held = {}
+    for (path, mark), why in reasons.items():
+        found[path] = (*found.get(path, ()), (mark, why))
+    return found
 
 
 def _fixes(report: RunReport) -> dict[Fixed, list[Finding]]:

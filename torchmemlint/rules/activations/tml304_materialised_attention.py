@@ -16,8 +16,8 @@ from torchmemlint.rules.findings import report_operation
 
 _FUSED_SINCE = (2, 0)  # F.scaled_dot_product_attention; a function in C++, which the data of releases lacks
 _SCALE_SINCE = (2, 1)  # its argument `scale`
-# A file that names one of them has chosen already, or looks at the weights from outside.
 _FUSED = "scaled_dot_product_attention"
+# A file that names one of them has chosen already, or looks at the weights from outside.
 _CHOSEN = (
     "memory_efficient_attention flash_attn flex_attention xformers sdpa "
     "register_forward_hook register_full_backward_hook register_forward_pre_hook register_hook"
@@ -35,7 +35,7 @@ class MaterialisedAttention(Rule):
         available = target >= _FUSED_SINCE
         fused = facts.source.text.count(_FUSED)
         for found in (one for formula in facts.formulas(_WORDS, _LAYERS) for one in chain.find(formula)):
-            if fused and fused != found.beside({_FUSED}):
+            if fused and fused != found.beside(_FUSED):
                 continue
             scaled = target >= _SCALE_SINCE
             edits = rewriting.edits(found, facts.source, with_scale=scaled) if available else ()

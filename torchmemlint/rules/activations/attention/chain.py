@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -101,9 +101,9 @@ class Attention:
         """Queries times keys."""
         return self.weights[0].product
 
-    def beside(self, names: Set[str]) -> int:
-        """How many calls of these functions run together with it, for other queries or keys?"""
-        calls = self.formula.operations(frozenset(names))
+    def beside(self, name: str) -> int:
+        """How many calls of a function run together with it, for other queries or keys?"""
+        calls = self.formula.operations(frozenset({name}))
         return sum(not _excluded(self.layout, call.op, self.product.op) for call in calls)
 
     def past(self) -> list[Stage]:
