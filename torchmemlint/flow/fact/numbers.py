@@ -7,7 +7,7 @@ None, and never taken for small. An option has its default, of which whoever run
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from torchmemlint.flow.ir import ops
@@ -15,6 +15,7 @@ from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import For
 from torchmemlint.flow.ir.defuse import DefUse, definitions
 from torchmemlint.flow.ir.places import NO_TEMP, Argument, ConstantKey, Name, Scope, Spread, Temp
+from torchmemlint.flow.names.index import FILLING
 
 DEPTH = 6
 _MOST = 8  # values of one name; of more, none is known
@@ -132,9 +133,7 @@ class Numbers:
                 temps = [one.temp for one in entries if isinstance(one.key, ConstantKey) and one.key.value == key]
                 return self.at_most(temps[-1], depth + 1) if temps else None
             case ops.Load(name=name) if depth <= DEPTH:
-                return self._owner(name)._of_all(
-                    name.text, lambda owner, one, deep: owner._of_key(one, key, deep), depth
-                )
+                return self._owner(name)._held(name.text, lambda owner, one, deep: owner._of_key(one, key, deep), depth)
         return None
 
     def _of_all(self, name: str, ask: Callable[[Numbers, Temp, int], int | None], depth: int) -> int | None:
@@ -142,6 +141,17 @@ class Numbers:
         if len(found) > _MOST:
             return None
         return _greatest([ask(self, one.value, depth + 1) if one.index is None else None for one in found])
+
+    def _held(self, name: str, ask: Callable[[Numbers, Temp, int], int | None], depth: int) -> int | None:
+        """Return what a list or dict says at most; nothing where something is put into it that it is not made with."""
+        return None if any(map(_fills, self._uses(name))) else self._of_all(name, ask, depth)
+
+    def _uses(self, name: str) -> Iterator[tuple[Temp, ops.Op]]:
+        """Yield what is done with a variable, by functions within this one, too."""
+        yield from ((load.dst, op) for load in self.flow.loads.get(name, ()) for op in self.flow.following(load))
+        for function in self.function.nested:
+            if name in function.mentions and name not in function.bound:
+                yield from self._of(function)._uses(name)
 
     def _given(self, name: str, depth: int) -> int | None:
         """Return what the call that led here gives for a parameter, or its default."""
@@ -200,7 +210,7 @@ class Numbers:
             case ops.Make(kind="list" | "tuple", entries=entries):
                 return None if any(entry.spread is not Spread.PLAIN for entry in entries) else len(entries)
             case ops.Load(name=name):
-                return self._of_all(name.text, Numbers._length, depth)
+                return self._held(name.text, Numbers._length, depth)
             case ops.CallMethod(name=name, base=base, arguments=()) if name in _SAME_LENGTH:
                 return self._length(base, depth + 1)
             case ops.Call() as call if self._builtin(call) in ("list", "tuple", "sorted") and len(call.arguments) == 1:
@@ -252,6 +262,16 @@ def _greatest(found: Iterable[int | None]) -> int | None:
     numbers = list(found)
     known = [number for number in numbers if number is not None]
     return max(known) if known and len(known) == len(numbers) else None
+
+
+def _fills(use: tuple[Temp, ops.Op]) -> bool:
+    held, op = use
+    match op:
+        case ops.SetItem(base=base):
+            return base == held
+        case ops.CallMethod(base=base, name=name):
+            return base == held and name in FILLING
+    return False
 
 
 def _computed(operator: str, left: int | None, right: int | None) -> int | None:

@@ -35,7 +35,7 @@ _RUNNING = frozenset({"__init__", "forward"})
 _OPERATIONS = frozenset(
     f"torch.autograd.{name}" for name in ("Function", "function.Function", "function.InplaceFunction")
 )
-_FILLING = frozenset({"append", "appendleft", "add", "extend", "insert", "put", "push", "setdefault", "update"})
+FILLING = frozenset({"append", "appendleft", "add", "extend", "insert", "put", "push", "setdefault", "update"})
 _INSIDE = (AttributePlace, ItemPlace)
 _BOXES = frozenset({"dict", "list", "collections.UserDict", "collections.OrderedDict", "collections.defaultdict"})
 
@@ -373,7 +373,7 @@ def _is_differentiating(methods: list[Function], unit: Unit) -> bool:
 
 def _is_kept_by(op: Op) -> bool:
     if isinstance(op, CallMethod):
-        return op.name in _FILLING
+        return op.name in FILLING
     return isinstance(op, SetAttribute | SetItem) or (isinstance(op, Operate) and isinstance(op.place, _INSIDE))
 
 
