@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -76,11 +77,15 @@ def test_folded_advice_never_fills_a_screen() -> None:
     assert f"  … and {20 - order.LINES} more of {20 - order.LINES} other rules\n" in text
 
 
+def source(lines: int) -> Callable[[Path], list[str]]:
+    """What reads files that have so many lines."""
+    return lambda path: [""] * lines
+
+
 def test_there_is_a_line_of_advice_for_each_thousand_lines_of_code() -> None:
     findings = [at(loader(), 3), at(loader(), 4), at(loader(), 4, filename=ROOT / "src/evaluate.py")]
     for lines, room in ((10, 1), (999, 1), (1000, 2), (1_000_000, order.LINES)):
-        told_of = replace(report(*findings), sources=lambda path, lines=lines: [""] * lines)  # type: ignore[misc]
-        assert order.room(told_of) == room
+        assert order.room(replace(report(*findings), sources=source(lines))) == room
 
 
 def test_advice_that_was_measured_to_cost_something_is_shown() -> None:
