@@ -11,7 +11,7 @@ from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import HOLDERS, State, reachable, reached
 from torchmemlint.flow.domain.provenance import Provenance
-from torchmemlint.flow.domain.refs import Loop, Ref, Source, is_outside
+from torchmemlint.flow.domain.refs import Leaf, Loop, Ref, Source, is_outside
 from torchmemlint.flow.domain.values import Value
 from torchmemlint.flow.ir.ops import Class, Function
 
@@ -53,6 +53,7 @@ class Run:
     _index: dict[type[Effect], list[Met[Any]]] = field(default_factory=dict)
     _lasting: set[Ref] | None = None
     _given: set[Ref] | None = None
+    _asking: set[Source] | None = None
 
     def given(self) -> set[Ref]:
         """Return the objects that whoever called it is given."""
@@ -67,6 +68,17 @@ class Run:
             holders = self.state.heap.table if self.entry.parent is not None else ()
             self._lasting = reachable(self.state, [h for h in holders if is_outside(h) or h is self.receiver])
         return self._lasting
+
+    def asking(self) -> set[Source]:
+        """Return what is not seen and asks for gradients by itself, and what unseen calls give that are given such."""
+        if self._asking is None:
+            given = [
+                (call.result, reached(self.state, value)) for call in self.unseen() for value in call.arguments.all()
+            ]
+            results = {result for result, sources in given if any(type(s) is Leaf for s in sources)}
+            freezes = self.effects(fx.Freeze)
+            self._asking = results | {freeze.reference for freeze in freezes if freeze.flag.constant is not False}
+        return self._asking
 
     def of(self, kind: type[E]) -> list[Met[E]]:
         """Return the events of one kind, in order."""

@@ -9,7 +9,7 @@ from torchmemlint.closure import closure
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Effect
-from torchmemlint.flow.domain.heap import Mode, reachable, reached
+from torchmemlint.flow.domain.heap import Mode, reachable
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import How, Reading
 from torchmemlint.flow.domain.refs import Behind, Leaf, Loop, Object, Point, Ref, Result, Source, first_key, path, root
@@ -319,15 +319,7 @@ class Passes:
     def _is_of_leaf(self, source: Source) -> bool:
         """Is it made from a tensor that asks for gradients by itself?"""
         above = self.run.provenance.ancestors((source,))
-        return any(type(s) is Leaf for s in above) or not above.isdisjoint(self._asking)
-
-    @cached_property
-    def _asking(self) -> set[Source]:
-        """What is not seen and asks for gradients by itself, and the results of unseen calls that were given such."""
-        state, calls, freezes = self.run.state, self.run.unseen(), self.run.effects(fx.Freeze)
-        given = ((call.result, reached(state, value)) for call in calls for value in call.arguments.all())
-        found: set[Source] = {result for result, sources in given if any(type(s) is Leaf for s in sources)}
-        return found | {freeze.reference for freeze in freezes if freeze.flag.constant is not False}
+        return any(type(s) is Leaf for s in above) or not above.isdisjoint(self.run.asking())
 
     @cached_property
     def _leaving(self) -> set[Ref]:

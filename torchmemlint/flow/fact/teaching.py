@@ -33,9 +33,7 @@ class Teaching:
         self._engine, self._run, self._evidence = engine, run, evidence
         self._held = self._held_beside()
         taught = {holder for holder, edges in run.state.heap.table.items() if Special.TAUGHT in edges}
-        freezes = run.effects(fx.Freeze)
-        asking = {one.reference for one in freezes if one.flag.constant is not False}
-        self._asking = set[Ref]() if self._held else taught | asking
+        self._asking = set[Source]()
         self._of_optimizers = self._of_others = CERTAIN  # the doubts about what they hold, of what is made and given
         self.idle: dict[Source, Doubts] = {}
         if self._held:
@@ -45,6 +43,7 @@ class Teaching:
             seen, unseen = self._optimizers()
             if not (seen or unseen):
                 return
+            self._asking = taught | run.asking()
             given = [*taught, *self._handed()]
             self._of_optimizers = CERTAIN if taught and seen else frozenset({Doubt.OPTIMIZER})
             self._missing = missing(run.state, given)
@@ -114,7 +113,7 @@ class Teaching:
             doubts[graph] = None if None in found else CERTAIN.union(*(one for one in found if one is not None))
             inputs.setdefault(graph, set()).update(given)
         idle: dict[Source, Doubts] = {}
-        waiting = {graph: one for graph, one in doubts.items() if one is not None}
+        waiting = {graph: one for graph, one in doubts.items() if one is not None and graph not in self._asking}
         while fresh := {g: one for g, one in waiting.items() if not self._wants(inputs[g], {*idle, g})}:
             idle |= fresh
             waiting = {graph: one for graph, one in waiting.items() if graph not in fresh}
