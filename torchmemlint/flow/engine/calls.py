@@ -41,9 +41,9 @@ from torchmemlint.flow.models import (
     pipelines,
     settings,
     tensors,
-    threads,
     torch_functions,
     trainers,
+    workers,
 )
 from torchmemlint.flow.models.parameters import parameter_method
 
@@ -235,7 +235,7 @@ def _object_method(site: CallSite, target: Object, receiver: Value, name: str) -
         own = state.heap.get(target, name)
         found = own if own is not None else found
         if found.refs == Behind.of(target, name).alone:  # of a class that is not seen
-            for model in (optimizers.configured, contracted.method):
+            for model in (workers.of_class, optimizers.configured, contracted.method):
                 if (known := model(site, target, name)) is not None:
                     return known
         if name == "forward" and own is None and instances.is_module(frame, target) and not frame.inside:
@@ -278,7 +278,7 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
         return modules.switch(site, target, name)
     if type(target) is Object:
         known = (
-            threads.method(site, target, name)
+            workers.method(site, target, name)
             or library.of_distribution(site, target, receiver, name)
             or pipelines.method(site, target, name)
             or settings.method(site, target, name)
@@ -326,6 +326,8 @@ def _library_super(site: CallSite, target: SuperRef, name: str) -> Value:
         return containers.method(site, receiver, name, NO_SOURCES)
     if name == "__init__" and site.frame.machine.index.trainer(target.cls) is not None:
         trainers.hand(site, receiver)
+    if name == "__init__":
+        workers.initialise(site, receiver, target.cls)
     if name == "__init__" and modules.is_sequential(site, target.cls):
         modules.hold(site, receiver)
     gradients.use_of_all(site.frame, site.state, site.arguments.all(), site.point)

@@ -11,7 +11,7 @@ from torchmemlint.flow.domain.refs import PATH_LIMIT, Object, Parameters, Point,
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, constant, join, of
 from torchmemlint.flow.ir.control import For
 from torchmemlint.flow.ir.ops import FIRST
-from torchmemlint.flow.models import containers, modules, threads
+from torchmemlint.flow.models import containers, modules, workers
 
 
 def following(frame: Frame, state: State, holder: Object, point: Point) -> Value:
@@ -37,12 +37,11 @@ def following(frame: Frame, state: State, holder: Object, point: Point) -> Value
         case "map":
             given = [iterate(frame, state, part, point) for part in parts[1:]]
             return frame.machine.call(frame, state, parts[0], Arguments(given), point)
-        case "thread map" | "thread starmap":
+        case "thread map" | "thread starmap" | "process map" | "process starmap" as how:
             given = [iterate(frame, state, part, point) for part in parts[1:]]
-            arguments = (
-                Arguments(given) if holder.about == "thread map" else Arguments(star=given[0] if given else None)
-            )
-            return threads.elsewhere(CallSite(frame, state, point, arguments), parts[0], arguments)
+            spread = Arguments(star=given[0] if given else None) if how.endswith("starmap") else Arguments(given)
+            run = workers.in_thread if how.startswith("thread") else workers.in_process
+            return run(CallSite(frame, state, point, spread), parts[0], spread)
         case "starmap":
             given = [iterate(frame, state, part, point) for part in parts[1:]]
             return frame.machine.call(frame, state, parts[0], Arguments(star=given[0] if given else UNKNOWN), point)

@@ -15,7 +15,7 @@ from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, cons
 from torchmemlint.flow.ir.control import While
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.flow.ir.places import SOME_PART
-from torchmemlint.flow.models import containers, namespaces, threads
+from torchmemlint.flow.models import containers, namespaces
 
 Model = Callable[[CallSite], Value]
 
@@ -292,7 +292,6 @@ FUNCTIONS: dict[str, Model] = {
     **dict.fromkeys(("list", "tuple", "set", "frozenset"), _list),
     "collections.deque": _deque,
     **dict.fromkeys(("queue.Queue", "queue.SimpleQueue", "queue.LifoQueue", "asyncio.Queue"), _queue),
-    "threading.Thread": threads.thread,
     **dict.fromkeys(("dict", "collections.OrderedDict", "collections.Counter", "types.SimpleNamespace"), _dict),
     "collections.defaultdict": _defaultdict,
     "dict.fromkeys": _fromkeys,

@@ -26,6 +26,7 @@ from torchmemlint.flow.models import (
     settings,
     torch_functions,
     trainers,
+    workers,
 )
 from torchmemlint.knowledge import checkpoints, data_sets, services
 
@@ -40,6 +41,7 @@ FUNCTIONS: dict[str, Model] = {
     **optimizers.FUNCTIONS,
     **copying.FUNCTIONS,
     **settings.FUNCTIONS,
+    **workers.FUNCTIONS,
 }
 _GETTERS = frozenset({"operator.itemgetter", "operator.attrgetter"})
 _PLAIN = frozenset(

@@ -120,32 +120,6 @@ LIBRARIES = {
                 kept[step] = loss  # expect: TML102  # instead: kept[step] = loss.item()
             print(len(kept))
         """,
-    "a thread pool": """
-        from concurrent.futures import ThreadPoolExecutor
-
-        def learn(batch):
-            loss = F.mse_loss(model(batch[0]), batch[1])
-            loss.backward()
-            return loss  # instead: return loss.item()
-
-        def train(loader):
-            with ThreadPoolExecutor(1) as pool:
-                kept = list(pool.map(learn, loader))  # expect: TML102
-            print(len(kept))
-        """,
-    "gradients in another thread": """
-        from concurrent.futures import ThreadPoolExecutor
-
-        def evaluate(batch):
-            return F.mse_loss(model(batch[0]), batch[1]).item()  # expect: TML201
-            # instead: return F.mse_loss(batch[0][:, :1], batch[1]).item()
-
-        def train(loader):
-            model.eval()
-            with torch.no_grad(), ThreadPoolExecutor(1) as pool:
-                for value in pool.map(evaluate, loader):
-                    print(value)
-        """,
     "a copy of an object": """
         import copy
 
