@@ -17,7 +17,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-REGISTRY = "https://registry.npmjs.org/"
 COMMAND = ["torchmemlint", "server"]
 PAGE = (ROOT / "docs" / "editors.md").read_text()
 
@@ -106,7 +105,7 @@ def test_the_extension_is_of_one_piece_with_the_linter() -> None:
     lock = json.loads((EDITORS / "vscode" / "package-lock.json").read_text())
     assert lock["version"] == __version__
     for name, package in lock["packages"].items():
-        assert package.get("resolved", REGISTRY).startswith(REGISTRY), name
+        assert "resolved" not in package, name  # whoever installs it has a registry of their own
 
 
 def test_every_command_of_the_extension_is_registered_and_told() -> None:
