@@ -25,10 +25,7 @@ from .test_services import closed, schema
 LIKELY = replace(accumulation(), doubts=(Doubt.GIVEN,))
 POSSIBLE = replace(evaluation(), doubts=(Doubt.NETWORK_BY_USE, Doubt.MODE))
 ONE = "it is handed to code that was not seen"
-TWO = (
-    "taken for a network because of the methods that are called on it; "
-    "a value decides whether gradients are enabled here"
-)
+TWO = f"{Doubt.NETWORK_BY_USE.value}; {Doubt.MODE.value}"
 
 
 @pytest.fixture

@@ -20,8 +20,11 @@ for batch in loader:
 @pytest.mark.parametrize(
     ("pinned", "message"),
     [
-        (", pin_memory=True", "`batch[0].cuda()` waits for the copy of a pinned batch"),
-        ("", "`batch[0].cuda()` waits for the copy of its batch, and would if that were pinned (TML402)"),
+        (", pin_memory=True", "`batch[0].cuda()` blocks until the copy finishes: pass `non_blocking=True`"),
+        (
+            "",
+            "`batch[0].cuda()` blocks until the copy finishes: pass `non_blocking=True` (and pin the batches, TML402)",
+        ),
     ],
 )
 def test_the_message_says_what_the_loader_does(pinned: str, message: str) -> None:

@@ -192,14 +192,15 @@ class _Report(Told):
     def _kept(self, text: str) -> str:
         case = self.case
         if case.code == "TML104":
-            return f"`{text}` carries its graph into the next iteration, whose backward runs through it again"
+            again = "a graph that the last one has freed" if case.spent else "the graphs of all iterations before"
+            return f"`{text}` is not detached between iterations: the next `backward()` runs through {again}"
         what = "graph nodes (CPU memory)" if case.spent else "autograd graph, with all activations, in GPU memory"
         if case.advice:
             return f"`{text}` keeps {'' if case.spent else 'an '}{what} until it is replaced"
         if case.code == "TML106":
-            return f"`{text}` in a hook keeps the {what} of every call"
+            return f"`{text}` in a hook keeps every call's {what}"
         if case.how is How.OUTPUT:
-            return f"`{text}` hands the framework every step's {what}, and it keeps that until the epoch ends"
+            return f"`{text}` hands the framework every step's {what}, which it keeps until the epoch ends"
         if case.code == "TML701":
             return f"`{text}` keeps every training step's {what} until the epoch ends"
         each = "iteration" if case.loop is not None else "call"
@@ -214,14 +215,14 @@ class _Report(Told):
             case Reason.UNTRAINED:
                 return f"no optimizer trains the network of `{text}`, but it runs with gradients enabled"
             case Reason.READ if self.case.through:
-                return f"nothing differentiates what is computed from `{text}`, but it runs with gradients enabled"
+                return f"no backward reaches what is computed from `{text}`, but it runs with gradients enabled"
             case Reason.READ:
                 return f"only numbers are read from `{text}`, but it runs with gradients enabled"
             case Reason.EVALUATING:
-                return f"`{text}` runs in eval mode with gradients enabled: activations are stored for no backward"
+                return f"`{text}` runs in eval mode with gradients enabled: no backward uses the activations"
             case Reason.UNUSED:
-                return f"nothing takes what `{text}` gives, but it runs with gradients enabled"
-        return f"`{text}` evaluates or predicts with gradients enabled: activations are stored for no backward"
+                return f"the result of `{text}` is not used, but it runs with gradients enabled"
+        return f"`{text}` evaluates or predicts with gradients enabled: no backward uses the activations"
 
     def _evidence(self) -> Iterator[Evidence]:
         case = self.case

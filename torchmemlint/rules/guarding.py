@@ -150,7 +150,7 @@ def _decorate(told: Told, function: Place, applicability: Applicability) -> Fix 
     name, importing = spelled
     added = Edit(_at(row, 1), f"{indent}@{name}()\n")
     left = _left(told, told.span_of(function))
-    message, applicability = _with_doubt(f"Run `{function_name}` with gradients off", applicability, left)
+    message, applicability = _with_doubt(f"Run `{function_name}` under `torch.no_grad()`", applicability, left)
     return Fix(message, applicability, (*importing, added))
 
 
@@ -175,7 +175,7 @@ def wrap(facts: FileFacts, statement: Span, applicability: Applicability, *, lef
     step = "\t" if "\t" in indent else "    "
     edits = [Edit(_at(first, 1), f"{indent}with {name}():\n{step}")]
     edits += [Edit(_at(row, 1), step) for row, line in enumerate(lines[1:], first + 1) if line.strip()]
-    message, applicability = _with_doubt("Run it with gradients off", applicability, left)
+    message, applicability = _with_doubt("Run it under `torch.no_grad()`", applicability, left)
     return Fix(message, applicability, (*importing, *edits))
 
 

@@ -18,9 +18,9 @@ class OutOfPlaceActivation(TellingRule):
         """Say what the activation allocates or keeps beyond what it needs."""
         kind = told.about(Activating).kind
         if kind in activations.SAVES_ONE:
-            message = f"`{kind}` keeps its input beside its output; `inplace=True` stores one activation less per call"
+            message = f"`{kind}(inplace=True)` would store one activation less per call"
         else:
-            message = f"`{kind}` allocates a second tensor as it runs; `inplace=True` does not (no change in training)"
+            message = f"`{kind}` allocates a second output tensor; `inplace=True` avoids it (no difference in training)"
         edits = _edits(told)
         fix = Fix("Pass `inplace=True`", Applicability.UNSAFE, edits) if edits else None
         return told.finding(self, message, _evidence(told), fix=fix)

@@ -48,4 +48,6 @@ def _fix(told: Told, how: Overwriting) -> Fix | None:
         return None
     safe = how.need is not Need.READ and is_sure(told.doubts)
     edits = not_in_place(told.call_at(how.built)) if how.built is not None else out_of_place(told)
-    return Fix("Do not work in place", Applicability.SAFE if safe else Applicability.UNSAFE, edits) if edits else None
+    return (
+        Fix("Use the out-of-place form", Applicability.SAFE if safe else Applicability.UNSAFE, edits) if edits else None
+    )

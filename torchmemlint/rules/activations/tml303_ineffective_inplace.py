@@ -26,16 +26,15 @@ class IneffectiveInplace(Rule):
             if kind is None or not isinstance(given, Constant) or given.value is not True:
                 continue
             if kind in activations.IGNORES_INPLACE:
-                message = f"`{kind}` takes `inplace` and does not use it: nothing is saved"
+                message = f"`{kind}` ignores `inplace=True`: no memory is saved"
                 says = f"torch's `{kind}` makes a new tensor either way"
             else:
                 message = (
-                    f"`{kind}` in place saves nothing in training: backward needs its input, which is copied "
-                    "first (without gradients it needs one tensor less while it runs)"
+                    f"`{kind}(inplace=True)` saves no memory in training: backward needs the input, so it is copied"
                 )
                 says = f"measured: with and without `inplace=True`, `{kind}` keeps as much for backward"
             edit = Edit(facts.source.span_of(given.span), "False")
-            fix = Fix("Do not work in place", Applicability.HINT, (edit,))
+            fix = Fix("Use the out-of-place form", Applicability.HINT, (edit,))
             yield report_operation(self, facts, op, message, evidence=[(given, says)], fix=fix)
 
 

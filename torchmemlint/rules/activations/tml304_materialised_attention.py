@@ -43,8 +43,12 @@ class MaterialisedAttention(Rule):
                 self,
                 facts,
                 found.product.op,
-                "The attention weights are made for one weighted sum: `F.scaled_dot_product_attention` "
-                + ("computes it without them" if available else "of torch 2.0 and newer would do without them"),
+                "all attention weights are stored as one matrix: `F.scaled_dot_product_attention` "
+                + (
+                    "computes the result without it"
+                    if available
+                    else "in torch 2.0 and newer computes the result without it"
+                ),
                 evidence=_evidence(found),
                 fix=Fix("Use `F.scaled_dot_product_attention`", Applicability.UNSAFE, edits) if edits else None,
             )
@@ -54,7 +58,7 @@ _WORDS, _LAYERS = frozenset({"softmax"}), frozenset({"Softmax"})
 _SAID = {
     Kind.ADD: "a mask or bias is added to them",
     Kind.FILL: "a mask fills some of them",
-    Kind.SOFTMAX: "the softmax makes weights of them: a second tensor of that size, which backward needs",
+    Kind.SOFTMAX: "softmax makes a second tensor of that size, which backward needs",
     Kind.DROPOUT: "the dropout makes a third",
 }
 
@@ -63,4 +67,4 @@ def _evidence(found: Attention) -> list[tuple[Op, str]]:
     stages = sorted(found.past(), key=lambda stage: stage.step.op.span)
     said = [(stage.step.op, _SAID[stage.step.kind]) for stage in stages if stage.step.kind in _SAID]
     first = (found.product.op, "one score for each pair of a query and a key")
-    return [first, *said, (found.sum.op, "nothing but this sum of values uses them")]
+    return [first, *said, (found.sum.op, "only this weighted sum uses them")]

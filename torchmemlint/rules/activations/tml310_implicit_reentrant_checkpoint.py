@@ -41,10 +41,10 @@ class ImplicitReentrantCheckpoint(Rule):
                 self,
                 facts,
                 op,
-                f"`{formula.spelled(op)}` without `use_reentrant` takes the reentrant form, "
+                f"`{formula.spelled(op)}` without `use_reentrant` defaults to `use_reentrant=True`, "
                 f"{_trouble(formula, op, name)}",
                 evidence=[(op, f"`{name}` is called without `use_reentrant`")],
-                fix=Fix("Give `use_reentrant=False`", Applicability.UNSAFE, edits),
+                fix=Fix("Pass `use_reentrant=False`", Applicability.UNSAFE, edits),
             )
 
 
@@ -66,4 +66,4 @@ def _trouble(formula: Formula, op: Call | CallMethod, name: str) -> str:
     refused = [f"`{one}`" for one in given if one not in _REENTRANT]
     if "`debug`" in refused and formula.constant(given["debug"]) is False:
         refused.remove("`debug`")
-    return f"which takes no {', '.join(refused)}: this call raises" if refused else "of which torch warns"
+    return f"which does not accept {', '.join(refused)}: this call raises" if refused else "which PyTorch deprecates"

@@ -21,9 +21,9 @@ class HostThenDevice(TellingRule):
         callee = created.callee if created is not None else ""
         return told.finding(
             self,
-            f"`{callee}(…)` makes a tensor on the host that goes to `{shortened(device, 40)}`",
+            f"`{callee}(…)` is created on the CPU and then copied to `{shortened(device, 40)}`",
             [
-                told.link(creating.created, "created on the host: no `device=` is given"),
+                told.link(creating.created, "created on the CPU: no `device=` is given"),
                 told.link(place, "copied to the device at once"),
             ],
             severity=Severity.ADVICE if told.case.advice else None,
@@ -46,4 +46,4 @@ def _fix(creating: Creating, moved: WrittenCall | None, created: WrittenCall | N
         if "#" not in written(moved.node)[len(text) :] and not text.startswith("("):
             after = Span(created.span.end, moved.span.end)
             edits = (*created.adding(f"device={device}"), Edit(after, ""))
-    return offered("Create it on the device", Applicability.SAFE if creating.exact else Applicability.UNSAFE, edits)
+    return offered("Pass `device=`", Applicability.SAFE if creating.exact else Applicability.UNSAFE, edits)

@@ -24,5 +24,5 @@ class EmptyCacheInLoop(TellingRule):
             "the next one must request its memory from the driver again",
             [*told.each(), told.link(told.case.place, "the cached blocks go back to the driver here"), *told.called()],
             severity=Severity.ADVICE if serving.each is Each.CALLED else None,
-            fix=offered("Leave the cache alone", Applicability.SAFE, removed),
+            fix=offered("Remove `empty_cache()`", Applicability.SAFE, removed),
         )

@@ -14,7 +14,7 @@ class GcCollectInLoop(TellingRule):
         """Say that all garbage is collected for every batch."""
         return told.finding(
             self,
-            f"`{told.text_of(told.case.place)}` visits every object of the program for every batch",
+            f"`{told.text_of(told.case.place)}` runs on every batch, and visits every Python object each time",
             [*told.each(), told.link(told.case.place, "a full collection runs here"), *told.called()],
-            fix=Fix("Collect once per epoch, or leave it to the collector", Applicability.HINT),
+            fix=Fix("Collect once per epoch, or leave it to Python", Applicability.HINT),
         )

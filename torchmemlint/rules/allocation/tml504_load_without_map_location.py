@@ -26,7 +26,7 @@ class LoadWithoutMapLocation(TellingRule):
         safe = loading.copied is not None and loading.alone
         return told.finding(
             self,
-            f"`{_call(told)}` without `map_location` loads {what} to the device that it was saved from",
+            f"`{_call(told)}` without `map_location` loads {what} to the device it was saved from",
             [told.link(told.case.place, "`map_location` would say where the tensors go"), *_after(told, loading)],
             severity=Severity.ADVICE if _is_doubtful(told.facts, loading) else None,
             fix=Fix(

@@ -16,7 +16,7 @@ class CheckpointKeptAlive(TellingRule):
         bound = told.about(Bound)
         where = "in CPU memory" if bound.on_host else "on the device"
         if bound.as_saved:
-            where = "on the device that it was saved from"
+            where = "on the device it was saved from"
         return told.finding(
             self,
             f"`{bound.names[0]}` keeps the checkpoint {where} after its last use",

@@ -17,12 +17,12 @@ class ResultsCollectedOnDevice(TellingRule):
         edits = bring_to_host(told.piece, told.span) if told.piece is not None else ()
         return told.finding(
             self,
-            f"`{told.text_of(told.case.place)}` keeps every iteration's result on the device, to be moved only later",
+            f"`{told.text_of(told.case.place)}` keeps every iteration's result on the GPU until the end",
             [
-                told.link(on_device, "the batches of this loop come to the device here"),
+                told.link(on_device, "the batches of this loop are moved to the GPU here"),
                 told.link(told.case.place, "keeps each result there"),
-                told.link(to_host, "all of them go to the host here"),
+                told.link(to_host, "all of them are moved to the CPU here"),
                 *told.called(),
             ],
-            fix=Fix("Bring each result to the host", Applicability.UNSAFE, edits) if edits else None,
+            fix=Fix("Move each result to the CPU", Applicability.UNSAFE, edits) if edits else None,
         )

@@ -28,10 +28,10 @@ class AllocatorConfigTooLate(Rule):
                 self,
                 facts,
                 late.op,
-                f"`{late.variable}` is set here after it was read",
+                f"`{late.variable}` is set here after PyTorch has read it",
                 evidence=[
                     (late.before, f"it is read here: `{written(facts, late.before, 50)}`"),
-                    (late.op, "no longer read in this process"),
+                    (late.op, "not read again in this process"),
                 ],
                 fix=Fix("Set it before torch is imported, or where the program is started", Applicability.HINT),
             )

@@ -20,12 +20,12 @@ class AccidentalFloat64(TellingRule):
         place, precision = told.case.place, told.about(Precision)
         links = [told.link(precision.array, f"`{precision.maker}` makes float64 unless it is told otherwise")]
         if precision.taken is not None and precision.taken != place:
-            links.append(told.link(precision.taken, "the tensor takes over the array's type"))
+            links.append(told.link(precision.taken, "the tensor takes the array's dtype"))
         cast = ", and is cast there" if precision.cast else ""
         return told.finding(
             self,
-            f"`{told.text_of(place)}` brings float64 to the device, numpy's default",
-            [*links, told.link(place, f"it goes to the device here{cast}")],
+            f"`{told.text_of(place)}` copies float64, NumPy's default, to the device",
+            [*links, told.link(place, f"it is copied to the device here{cast}")],
             severity=Severity.ADVICE if precision.cast else None,
             fix=_fix(told, precision),
         )
@@ -34,7 +34,7 @@ class AccidentalFloat64(TellingRule):
 def _fix(told: Told, precision: Precision) -> Fix:
     taken = told.call_at(precision.taken)
     edits = _making(taken) if taken is not None else _casting(told.call) if told.call is not None else ()
-    return offered("Make it float32 first", Applicability.UNSAFE, edits)
+    return offered("Convert to float32 first", Applicability.UNSAFE, edits)
 
 
 def _making(taken: WrittenCall) -> tuple[Edit, ...]:

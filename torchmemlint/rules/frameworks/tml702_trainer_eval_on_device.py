@@ -19,8 +19,8 @@ class TrainerEvalOnDevice(TellingRule):
             links.append(told.link(case.within, f"the training arguments do not set `{STEPS}`"))
         return told.finding(
             self,
-            f"`{told.text.partition('(')[0]}` collects its predictions for the whole evaluation set on the device:"
-            f" it has a `compute_metrics`, and neither `{STEPS}` nor `preprocess_logits_for_metrics`",
+            f"`{told.text.partition('(')[0]}` collects its predictions for the whole evaluation set on the GPU:"
+            f" it has a `compute_metrics`, but neither `{STEPS}` nor `preprocess_logits_for_metrics`",
             links,
             fix=_fix(told),
         )
@@ -32,4 +32,4 @@ def _fix(told: Told) -> Fix:
         return Fix(f"Set `{STEPS}=8` in the training arguments", Applicability.HINT)
     given = call.argument(STEPS)
     edits = call.replacing(given, "8") if given is not None else call.adding(f"{STEPS}=8")
-    return Fix(f"Set `{STEPS}=8`, and tune the number", Applicability.UNSAFE, edits)
+    return Fix(f"Set `{STEPS}=8`, and tune it", Applicability.UNSAFE, edits)

@@ -35,7 +35,7 @@ _SAID = {
         "makes a context manager, which is dropped without being entered",
     ),
     Remark.UNCALLED_MODE: (
-        "`with {text}:` lacks the call: the context is never entered",
+        "`with {text}:` is missing `()`",
         "is the class itself, which cannot be entered",
     ),
     Remark.MODE_OF_CLASS: (
@@ -44,7 +44,7 @@ _SAID = {
     ),
     Remark.VOLATILE: ("`volatile` has had no effect since torch 0.4", "is accepted and ignored"),
     Remark.MODULE_ATTRIBUTE: (
-        "`{text}.requires_grad` is an attribute that nobody reads: the parameters of the module keep their own",
+        "`{text}.requires_grad = …` has no effect on a module: its parameters keep their own setting",
         "is a module: its parameters keep their own `requires_grad`",
     ),
 }
@@ -52,7 +52,7 @@ _SAID = {
 
 def _fix(told: Told, remark: Remark) -> Fix | None:
     if remark is Remark.UNCALLED_MODE:
-        return Fix("Call it", Applicability.SAFE, (Edit(Span(told.span.end, told.span.end), "()"),))
+        return Fix("Add `()`", Applicability.SAFE, (Edit(Span(told.span.end, told.span.end), "()"),))
     if remark is not Remark.MODULE_ATTRIBUTE:
         return None
     target, _, flag = told.statement.text(told.facts.source.rows).partition("=")

@@ -17,7 +17,7 @@ class NoGradInsteadOfInferenceMode(TellingRule):
         """Say which guard could be stricter."""
         return told.finding(
             self,
-            f"no tensor leaves what runs under `{told.text}`: `torch.inference_mode()` costs less",
+            f"no tensor leaves this `{told.text}` block: `torch.inference_mode()` costs less",
             [told.link(one, "runs in it, and its results end in it") for one in told.case.runs[:_SHOWN]],
             fix=_fix(told),
         )

@@ -30,8 +30,8 @@ class TensorDataAttribute(TellingRule):
 _DATA = ".data"
 _SAID = {
     Access.READ: (
-        "`{owner}.data` is read past autograd: `.detach()` is the same view, and notices when it is overwritten",
-        "reads it without its version counter",
+        "`{owner}.data` bypasses autograd: `.detach()` gives the same view and detects in-place changes",
+        "autograd does not see what happens to it",
     ),
     Access.CHANGED: (
         "`{by}` changes `{owner}` behind autograd's back: change it under `torch.no_grad()`",
@@ -53,9 +53,9 @@ def _fix(told: Told, access: Access, by: Span) -> Fix | None:
         return Fix("Use `.detach()`", Applicability.UNSAFE, (Edit(attribute, ".detach()"),))
     without = Edit(attribute, "")
     if access is Access.NEEDLESS:
-        return Fix("Leave `.data` out", Applicability.UNSAFE, (without,))
+        return Fix("Remove `.data`", Applicability.UNSAFE, (without,))
     alone = told.span.start == by.start == told.statement.start  # nothing else is bound or computed there
     around = wrap(told.facts, told.statement, Applicability.UNSAFE) if alone else None
     if around is None or not around.edits:
         return Fix("Change the tensor itself under `torch.no_grad()`", Applicability.HINT)
-    return Fix("Change the tensor itself, with gradients off", Applicability.UNSAFE, (*around.edits, without))
+    return Fix("Change the tensor itself under `torch.no_grad()`", Applicability.UNSAFE, (*around.edits, without))

@@ -17,7 +17,7 @@ class NeedlessRetainGraph(TellingRule):
             step = told.about(Again).step
             return told.finding(
                 self,
-                f"`retain_graph=True` keeps a graph from before the loop that `{told.text_of(step)}` outdates",
+                f"`retain_graph=True` keeps a graph from before the loop, whose weights `{told.text_of(step)}` changes",
                 [
                     *told.begun(),
                     told.link(step, "changes the parameters that the graph was recorded with"),
@@ -29,7 +29,7 @@ class NeedlessRetainGraph(TellingRule):
         alone = told.link(told.case.place, "no other backward runs through it afterwards")
         return told.finding(
             self,
-            f"`{option}=True` keeps a graph that is not differentiated again",
+            f"`{option}=True` keeps a graph that no later backward uses",
             [*told.begun(), alone, *told.called()],
             fix=_fix(told, option),
         )

@@ -17,12 +17,12 @@ class MemoisedSamples(TellingRule):
         """Say what keeps the samples."""
         memo, place = told.about(Memo), told.case.place
         if memo.attribute:
-            message = f"`self.{memo.attribute}` of `{memo.cls}` keeps every sample"
-            title = "Drop the cache, or fill it before the workers start"
+            message = f"`{memo.cls}.{memo.attribute}` keeps every sample"
+            title = "Remove the cache, or fill it before the workers start"
         else:
             name = told.text_of(place).lstrip("@").partition("(")[0]
-            message = f"`{name}` keeps every sample of `{memo.cls}` that was ever asked for"
-            title = "Drop the cache, or bound it"
+            message = f"`{name}` keeps every sample that `{memo.cls}` ever returned"
+            title = "Remove the cache, or limit its size"
         return told.finding(
             self,
             message + (_in_vain(memo) if memo.loader is not None else ""),
@@ -36,13 +36,15 @@ def _evidence(told: Told, memo: Memo) -> Iterator[Evidence]:
     if memo.made is not None:
         yield told.link(memo.made, "it is empty when the workers start")
     if not memo.attribute:
-        yield told.link(told.case.place, "it keeps the result of every call, and forgets none")
+        yield told.link(told.case.place, "it keeps the result of every call")
     if memo.at is not None:
         yield told.link(memo.at, "each sample is put there, and nothing takes it out")
     if memo.loader is not None:
-        yield told.link(memo.loader, "its workers end with each pass, and in a pass each sample is asked for once")
+        yield told.link(memo.loader, "its workers end with each epoch, in which each sample is loaded once")
 
 
 def _in_vain(memo: Memo) -> str:
-    several = f"{memo.workers} workers that end" if memo.workers is not None else "workers that end"
-    return f", in {'a worker that ends' if memo.workers == 1 else several} with each pass: none is ever found there"
+    workers = "each worker" if memo.workers is None else f"each of {memo.workers} workers"
+    return (
+        f" in {'a worker' if memo.workers == 1 else workers}, but workers restart every epoch: the cache is never hit"
+    )

@@ -9,16 +9,16 @@ from torchmemlint.rules.told import Told
 
 _SAID = {
     OnContext.OUTPUT: (
-        "holds an output of the operation, which holds the context: only the garbage collector frees the two",
-        "output, `grad_fn`, context, output: a circle",
+        "makes a reference cycle with an output: only the garbage collector frees its memory",
+        "output → `grad_fn` → `ctx` → output",
     ),
     OnContext.VIEW: (
-        "holds a view of an output of the operation, which holds the context: nothing ever frees the two",
-        "output, `grad_fn`, context, view, output: a circle that the garbage collector does not see",
+        "makes a reference cycle with a view of an output: its memory is never freed",
+        "output → `grad_fn` → `ctx` → view → output: a cycle that the garbage collector does not see",
     ),
     OnContext.INPUT: (
-        "holds an input of the operation also after backward, as long as anything holds its result",
-        "backward frees what was saved by `save_for_backward`, and no attributes",
+        "keeps an input in memory even after backward, for as long as the result exists",
+        "backward frees what `save_for_backward` saved, but not attributes of `ctx`",
     ),
 }
 
@@ -35,5 +35,5 @@ class TensorOnCtx(TellingRule):
             f"`{told.text_of(told.case.place).partition(' =')[0]}` {message}",
             [told.link(told.case.place, link)],
             severity=Severity.ADVICE if told.case.advice else Severity.WARNING,
-            fix=Fix("Hand it to `ctx.save_for_backward`, and take it from `ctx.saved_tensors`", Applicability.HINT),
+            fix=Fix("Use `ctx.save_for_backward` and `ctx.saved_tensors`", Applicability.HINT),
         )

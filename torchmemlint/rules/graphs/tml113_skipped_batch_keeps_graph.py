@@ -20,7 +20,7 @@ class SkippedBatchKeepsGraph(TellingRule):
         hold = "holds" if len(skipped.names) == 1 else "hold"
         return told.finding(
             self,
-            f"{names} {hold} the graph of the skipped batch, with all activations, while the next one runs",
+            f"{names} {hold} the skipped batch's graph, with all activations, while the next batch runs",
             _evidence(told),
             severity=Severity.WARNING if skipped.caught else Severity.ADVICE,
             fix=_fix(told, skipped),
@@ -31,15 +31,15 @@ def _evidence(told: Told) -> Iterator[Evidence]:
     yield from told.begun()
     yield told.link(told.case.place, "no backward has freed it here")
     if told.case.backward is not None:
-        yield told.link(told.case.backward, "which this does for other batches")
-    yield from told.around("the next iteration runs the pass before the names are bound anew")
+        yield told.link(told.case.backward, "which frees it for other batches")
+    yield from told.around("the next iteration runs the forward pass before these names are reassigned")
     yield from told.called()
 
 
 def _fix(told: Told, skipped: Skipped) -> Fix:
     deleted = f"del {', '.join(skipped.names)}"
     if not skipped.can_go or told.statement != told.span or told.case.doubts:
-        return Fix(f"Let go of them first: `{' = '.join(skipped.names)} = None`", Applicability.HINT)
+        return Fix(f"Release them first: `{' = '.join(skipped.names)} = None`", Applicability.HINT)
     rows = told.facts.source.rows
     row = told.span.start.row
     start = Position(row, told.span.start.column)

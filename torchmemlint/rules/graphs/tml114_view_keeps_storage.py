@@ -18,7 +18,7 @@ class ViewKeepsStorage(TellingRule):
         certain = not told.case.doubts
         return told.finding(
             self,
-            f"`{text}` is a view: each one that is kept keeps the whole tensor that it is taken of",
+            f"`{text}` is a view: keeping it keeps the whole tensor in memory",
             _evidence(told),
             severity=Severity.ADVICE if told.case.advice else Severity.WARNING,
             fix=Fix(
@@ -31,9 +31,9 @@ class ViewKeepsStorage(TellingRule):
 
 def _evidence(told: Told) -> Iterator[Evidence]:
     for made in told.case.graphs:
-        yield told.link(made, "gives the whole, another one in each iteration")
+        yield told.link(made, "gives the whole tensor, a new one in each iteration")
     for place in told.case.moves:
-        yield told.link(place, "the batches of this loop come to the device here")
+        yield told.link(place, "the batches of this loop are moved to the device here")
     if told.case.within is not None and told.case.within != told.case.place:
         yield told.link(told.case.within, "the view is taken here")
     yield from told.around("one is kept for each iteration")

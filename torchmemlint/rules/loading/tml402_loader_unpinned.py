@@ -20,10 +20,10 @@ class LoaderUnpinned(TellingRule):
         return told.finding(
             self,
             f"`{told.callee_of(told.case.place)}` does not pin the batches that"
-            f" `{told.text_of(feeding.moved)}` moves to an accelerator",
+            f" `{told.text_of(feeding.moved)}` copies to the GPU",
             [
                 told.link(told.case.place, "the loader is built without `pin_memory=True`"),
-                told.link(feeding.moved, "its batches are moved to an accelerator here"),
+                told.link(feeding.moved, "its batches are copied to the GPU here"),
             ],
-            fix=offered("Pin the batches", Applicability.SAFE, edits),
+            fix=offered("Pass `pin_memory=True`", Applicability.SAFE, edits),
         )

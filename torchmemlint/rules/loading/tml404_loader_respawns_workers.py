@@ -20,16 +20,16 @@ class LoaderRespawnsWorkers(TellingRule):
         feeding = told.about(Feeding)
         assert feeding.iterated is not None
         assert feeding.again is not None
-        number = "workers" if feeding.chosen or feeding.workers == 1 else f"{feeding.workers} workers"
+        number = f"{feeding.workers} workers" if str(feeding.workers).isdecimal() and not feeding.chosen else "workers"
         return told.finding(
             self,
-            f"`{told.callee_of(told.case.place)}` starts its {number} again at every pass over it",
+            f"`{told.callee_of(told.case.place)}` restarts its {number} for every pass over it",
             [
                 told.link(told.case.place, "the loader is built without `persistent_workers=True`"),
                 told.link(feeding.iterated, "it is iterated over here"),
-                told.link(feeding.again, "and again with each iteration of this loop"),
+                told.link(feeding.again, "repeated by this loop"),
             ],
-            fix=offered("Keep the workers between passes", Applicability.UNSAFE, _edits(told, asks=feeding.chosen)),
+            fix=offered("Pass `persistent_workers=True`", Applicability.UNSAFE, _edits(told, asks=feeding.chosen)),
         )
 
 

@@ -27,5 +27,5 @@ class DatasetOfPythonObjects(TellingRule):
                 told.link(copied.read, "reading one changes its reference count"),
                 told.link(feeding.loader, f"the workers of this `{name}` do so, each in its own process"),
             ],
-            fix=Fix("Keep the samples in arrays", Applicability.HINT),
+            fix=Fix("Store the samples in arrays", Applicability.HINT),
         )

@@ -8,7 +8,7 @@ from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
 _IN_WORKER = "a forked worker cannot use CUDA that its parent has started, any other takes a context of its own for it"
-_HINT = "Leave it on the host, and move the batch in the training loop"
+_HINT = "Keep it on the CPU, and move the whole batch in the training loop"
 
 
 class DeviceTensorInWorker(TellingRule):
@@ -20,10 +20,10 @@ class DeviceTensorInWorker(TellingRule):
         text, loader = told.text_of(case.place), placing.loader
         what = f"`{placing.entry}`" if placing.entry else "the lambda that makes its batches"
         if loader is None:
-            message = f"`{text}` copies each sample to the accelerator by itself, and keeps workers out"
-            first = told.link(case.place, f"{what} puts a tensor on an accelerator here")
+            message = f"`{text}` moves every sample to the GPU by itself: slow, and rules out worker processes"
+            first = told.link(case.place, f"{what} moves a tensor to the GPU here")
         else:
-            message = f"`{text}` puts a tensor on the accelerator in a worker process"
+            message = f"`{text}` moves a tensor to the GPU inside a worker process"
             first = told.link(loader, f"the workers of this {told.callee_of(loader)} run {what}")
         return told.finding(
             self,

@@ -15,7 +15,7 @@ class OversizedWorkerPool(TellingRule):
         """Say how many workers there are."""
         feeding = told.about(Feeding)
         default = " by default" if feeding.chosen else ""
-        again = ", in each process of the distributed program" if feeding.ranks else ""
+        again = ", in each process of distributed training" if feeding.ranks else ""
         ready = ", each with memory of its own and batches that it keeps ready"
         if feeding.ahead is not None:
             ready = f", and keep {feeding.ahead} batches ready"
@@ -28,5 +28,5 @@ class OversizedWorkerPool(TellingRule):
             self,
             f"`{told.callee_of(told.case.place)}` starts {number}{default}{again}",
             [*links, told.link(told.case.place, f"the workers are started here{ready}"), *told.called()],
-            fix=Fix("Start as many workers as keep the accelerator busy", Applicability.HINT, ()),
+            fix=Fix("Start only as many workers as keep the GPU busy", Applicability.HINT, ()),
         )

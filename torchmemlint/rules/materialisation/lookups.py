@@ -34,7 +34,11 @@ def instead_of(formula: Formula, taking: Taking, axis: frozenset[int]) -> tuple[
     if operation.name == "cross_entropy" and operation.argument("target", 1) == taking.temp:
         if _is_weighted(operation):
             return None
-        return operation, "the target of a cross entropy, which may be class labels", "cross entropy takes the labels"
+        return (
+            operation,
+            "the target of a cross entropy, which may be class labels",
+            "cross entropy takes the labels directly",
+        )
     if operation.name in _PRODUCTS | {"linear"} and taking.index == 0 and LAST in axis and operation.layer is None:
         return operation, "a product with one-hot rows looks up rows of the other factor", "index the table instead"
     if operation.name == "einsum" and taking.index > 0 and LAST in axis:

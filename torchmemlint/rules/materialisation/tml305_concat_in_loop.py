@@ -22,7 +22,10 @@ class ConcatInLoop(Rule):
                 self,
                 facts,
                 found.call,
-                f"each round of the loop copies all of `{found.target}` to add a part to it",
-                evidence=[(found.loop, "the loop"), (found.call, f"`{found.target}` is made anew with a part more")],
-                fix=Fix("Collect the parts in a list and concatenate once", Applicability.HINT),
+                f"each iteration copies all of `{found.target}` to append to it",
+                evidence=[
+                    (found.loop, "repeated by this loop"),
+                    (found.call, f"a new `{found.target}` is allocated here"),
+                ],
+                fix=Fix("Collect the parts in a list, and concatenate once after the loop", Applicability.HINT),
             )

@@ -34,11 +34,11 @@ class RepeatInsteadOfExpand(Rule):
             self,
             facts,
             found.call,
-            f"`{written(facts, found.call, 50)}` copies a dimension of size one {times} times: "
-            "`expand` shows it as often without a copy",
+            f"`{written(facts, found.call, 50)}` copies a size-1 dimension `{times}` times: "
+            "`.expand()` gives a view without copying",
             evidence=[
                 (found.put_in, "it has one entry here"),
                 *((reading, "the copies are only read") for reading in found.readings),
             ],
-            fix=Fix("Use `expand`", Applicability.UNSAFE, sum(others, edits)),
+            fix=Fix("Use `.expand()`", Applicability.UNSAFE, sum(others, edits)),
         )

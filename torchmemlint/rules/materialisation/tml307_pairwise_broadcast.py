@@ -46,8 +46,8 @@ class PairwiseBroadcast(Rule):
             self,
             facts,
             found.whole.op,
-            f"`{written(facts, found.whole.op, 60)}` writes out the features of every pair: "
-            f"{found.instead} needs one number for each",
+            f"`{written(facts, found.whole.op, 60)}` allocates one feature vector per pair: "
+            f"{found.instead} needs one number per pair",
             severity=None if _has_features(facts, formula, found) else Severity.ADVICE,
             evidence=links,
             fix=_fix(facts, formula, found),

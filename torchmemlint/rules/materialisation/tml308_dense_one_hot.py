@@ -38,9 +38,9 @@ class DenseOneHot(Rule):
             self,
             facts,
             made.made.op,
-            f"`{written(facts, made.made.op, 50)}` writes out every class of each label: {instead}",
+            f"`{written(facts, made.made.op, 50)}` allocates a dense one-hot tensor: {instead}",
             severity=None if large else Severity.ADVICE,
             doubts=() if large else (Doubt.SIZE,),
             evidence=links,
-            fix=Fix(f"Use `{labels}` itself", Applicability.HINT),
+            fix=Fix(f"Use `{labels}` directly", Applicability.HINT),
         )

@@ -48,9 +48,9 @@ class UnfusedLogSoftmax(Rule):
         links += [(step.op, "another tensor of the same size") for step in reversed(found.steps)]
         links.append((found.log.op, f"their logarithm: `{found.fused}` computes it from the logits"))
         shown = written(facts, found.log.op, 50)
-        message = f"`{shown}` keeps {kept} tensors of its size for backward: `{found.fused}` keeps one"
+        message = f"`{shown}` stores {kept} tensors of its size for backward: `{found.fused}` stores one"
         if kept < 2:
-            message = f"`{shown}` makes {len(found.steps) + 2} tensors of its size: `{found.fused}` makes one"
+            message = f"`{shown}` allocates {len(found.steps) + 2} tensors of its size: `{found.fused}` allocates one"
         return report_operation(
             self,
             facts,

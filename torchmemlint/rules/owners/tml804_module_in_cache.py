@@ -20,8 +20,8 @@ class ModuleInCache(TellingRule):
         what = (
             f"every `{caching.parameter}`, with the network in it," if caching.holds else f"every `{caching.parameter}`"
         )
-        message = f"`{cache}` keeps {what} that `{caching.function}` was ever given"
-        title = f"Give `{caching.function}` what its result depends on, and not the network"
+        message = f"`{cache}` keeps {what} that `{caching.function}` was ever called with"
+        title = f"Pass `{caching.function}` only what its result depends on, not the network"
         if caching.method:
             kind = "object, with the network in it," if caching.holds else "network"
             message = f"`{cache}` keeps every {kind} that `{caching.function}` was ever called on"

@@ -17,7 +17,7 @@ class MetricNeverReset(TellingRule):
         metric = told.callee_of(told.case.place).removesuffix(".update")
         return told.finding(
             self,
-            f"`{metric}` keeps every batch that it was ever given: it is computed again and again, and never reset",
+            f"`{metric}` keeps every batch: it is computed again and again, but never reset",
             _evidence(told),
             fix=Fix(f"Call `{metric}.reset()` after its value is taken", Applicability.HINT),
         )
@@ -25,8 +25,8 @@ class MetricNeverReset(TellingRule):
 
 def _evidence(told: Told) -> Iterator[Evidence]:
     for made in told.case.graphs:
-        yield told.link(made, "a metric of this class keeps what it is given, to compute its value of all of it")
+        yield told.link(made, "a metric of this class stores everything it is given")
     for asked in told.case.moves:
-        yield told.link(asked, "its value is taken here, which lets go of nothing")
-    yield from told.around("and that is repeated by this loop")
+        yield told.link(asked, "its value is computed here, which frees nothing")
+    yield from told.around("repeated by this loop")
     yield from told.called()

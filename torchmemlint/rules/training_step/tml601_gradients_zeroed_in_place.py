@@ -20,9 +20,9 @@ class GradientsZeroedInPlace(TellingRule):
         callee = told.call.callee if told.call is not None else told.text
         return told.finding(
             self,
-            f"`{callee}` keeps the gradients allocated through the next forward pass",
+            f"`{callee}` keeps gradients allocated during the next forward pass",
             [told.link(told.case.place, told.about(Shown).value), *told.called()],
-            fix=offered("Drop the gradients", Applicability.UNSAFE, _edits(told.call)),
+            fix=offered("Set `grad = None`", Applicability.UNSAFE, _edits(told.call)),
         )
 
 

@@ -24,9 +24,9 @@ class StepLocalsKept(TellingRule):
             self,
             f"`{held.name}` still holds the last iteration's result while `{callee}(...)` runs again",
             [
-                told.link(case.place, f"`{callee}(...)` runs with gradients off: the peak lies in it"),
+                told.link(case.place, f"`{callee}(...)` runs with gradients disabled: it makes the peak"),
                 told.link(held.shown, large),
-                *told.around(f"comes round with `{held.name}` bound"),
+                *told.around(f"`{held.name}` is still set when the next iteration begins"),
                 *told.called(),
             ],
             fix=Fix(f"`del {held.name}` after its last use, or make the loop's body a function", Applicability.HINT),

@@ -19,9 +19,9 @@ class NoMixedPrecision(TellingRule):
         place, (moved, *_) = told.case.place, told.case.moves
         return told.finding(
             self,
-            f"`{told.text_of(place)}`: forward and backward run in float32 alone on the accelerator",
+            f"`{told.text_of(place)}`: forward and backward run entirely in float32 on the GPU",
             [
-                told.link(moved, "brings the batches of this loop to the device"),
+                told.link(moved, "moves the batches of this loop to the GPU"),
                 told.link(place, "differentiates what was computed in float32: nothing asks for another precision"),
                 *told.called(),
             ],

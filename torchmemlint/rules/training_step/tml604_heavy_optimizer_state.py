@@ -38,11 +38,11 @@ class HeavyOptimizerState(Rule):
                 self,
                 facts,
                 op,
-                f"`{formula.spelled(op)}` keeps {kept} more numbers for every parameter: "
+                f"`{formula.spelled(op)}` stores {kept} extra numbers per parameter: "
                 f"{kept * _FLOAT} bytes of state, {(kept + 2) * _FLOAT} with the parameter and its gradient (float32)",
-                evidence=[(parameters, "all of these have a state from the first `step()` on")],
+                evidence=[(parameters, "each of these has state from the first `step()` on")],
                 fix=Fix(
-                    "Where it does not fit: 8-bit or factored state, or state divided over processes",
+                    "If it does not fit: 8-bit or factored state, or state sharded over processes",
                     Applicability.HINT,
                 ),
             )

@@ -16,13 +16,13 @@ class DebugModeLeftOn(TellingRule):
         """Say which mode stays on."""
         serving = told.about(Serving)
         if serving.name in RECORDING:
-            what = "a stack is kept on the host for every allocation, and nothing reads or stops it"
-            fix = Fix("Dump what is recorded, or do not record", Applicability.HINT)
+            what = "a stack trace is kept for every allocation (CPU memory), and nothing reads or stops it"
+            fix = Fix("Dump the recording, or do not record", Applicability.HINT)
         elif serving.name in ANOMALY_CONTEXT:
-            what = "anomaly detection is on for every step in it: it costs time, and stack traces on the host"
-            fix = Fix("Make it an option of the program", Applicability.HINT)
+            what = "every step in it runs with anomaly detection: slow, and stores stack traces in CPU memory"
+            fix = Fix("Make it a command-line option", Applicability.HINT)
         else:
-            what = "anomaly detection is on for every step: it costs time, and stack traces on the host"
+            what = "every step runs with anomaly detection: slow, and stores stack traces in CPU memory"
             fix = _switched_off(told)
         place = told.case.place
         return told.finding(
@@ -33,4 +33,4 @@ class DebugModeLeftOn(TellingRule):
 def _switched_off(told: Told) -> Fix:
     mode = told.call.argument("mode", 0) if told.call is not None else None
     edits = told.call.replacing(mode, "False") if told.call is not None and mode is not None else ()
-    return Fix("Switch anomaly detection off", Applicability.UNSAFE, edits)
+    return Fix("Turn anomaly detection off", Applicability.UNSAFE, edits)
