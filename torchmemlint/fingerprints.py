@@ -14,11 +14,15 @@ release of Python: trees are written out here, not by `ast.dump`.
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
+import itertools
 import warnings
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from torchmemlint.findings import Finding, Position, Span
 from torchmemlint.source.decoding import lines_of
@@ -40,49 +44,65 @@ def subject(fingerprint: str) -> str:
 
 def with_fingerprints(findings: Sequence[Finding], text: str) -> list[Finding]:
     """The findings of a text, which are in order, with their fingerprints."""
-    lines = lines_of(text)
-    seen: Counter[str] = Counter()
+    source = _Source(text)
+    seen: Counter[object] = Counter()
     marked = []
     for finding in findings:
-        mark, line = _identity(finding, lines), _by_line(finding, lines)
+        expression, statement = source.told(finding)
+        mark = _digest(finding.code, expression) + source.digest(finding.code, "in", statement)
+        # What the first files of measurements went by: the rule, the file's name and the line's text.
+        line = finding.code, finding.filename.name, source.squeezed(finding.span.start.row)
         seen.update((mark, line))
-        former = _digest(line, str(seen[line] - 1), length=16)
+        former = source.digest(*line, last=str(seen[line] - 1), length=16)
         marked.append(replace(finding, fingerprint=f"{mark}:{seen[mark]}", former_fingerprint=former))
     return marked
 
 
-def _by_line(finding: Finding, lines: Sequence[str]) -> str:
-    """What the first files of measurements went by: the rule, the file's name and the line's text."""
-    return "\0".join((finding.code, finding.filename.name, " ".join(_row(lines, finding.span.start.row).split())))
+class _Source:
+    """A text, in which thousands of findings may stand on one row or in one statement: each is looked at once."""
 
+    def __init__(self, text: str) -> None:
+        self._lines = lines_of(text)
+        self._rows: dict[int, str] = {}
+        self._statements: dict[Span, _Statement] = {}
+        self._begun: dict[tuple[str, ...], hashlib._Hash] = {}
 
-def _identity(finding: Finding, lines: Sequence[str]) -> str:
-    expression, statement = _told(finding, lines)
-    return _digest(finding.code, expression) + _digest(finding.code, "in", statement)
+    def squeezed(self, row: int) -> str:
+        """A row, with its blanks made one."""
+        if row not in self._rows:
+            self._rows[row] = " ".join(_row(self._lines, row).split())
+        return self._rows[row]
+
+    def digest(self, *parts: str, last: str | None = None, length: int = _HALF) -> str:
+        """The digest of some parts, of which all but the last may be long and come again."""
+        if parts not in self._begun:
+            self._begun[parts] = _hash(*parts)
+        if last is None:
+            return self._begun[parts].hexdigest()[:length]
+        whole = self._begun[parts].copy()
+        whole.update(b"\0" + last.encode())
+        return whole.hexdigest()[:length]
+
+    def told(self, finding: Finding) -> tuple[str, str]:
+        """The expression and the statement, written in a way that does not change with their layout."""
+        span, around = finding.span, finding.statement
+        if around.start == around.end:  # what cannot be parsed
+            line = _squeezed(_row(self._lines, around.start.row))
+            return line, line
+        if around not in self._statements:
+            self._statements[around] = _Statement(_text(self._lines, around))
+        statement = self._statements[around]
+        if statement.written is None:  # a comment, or half a statement
+            return _squeezed(_text(self._lines, span)), statement.squeezed
+        return statement.part(span, around.start) or statement.written, statement.written
 
 
 def _digest(*parts: str, length: int = _HALF) -> str:
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:length]
+    return _hash(*parts).hexdigest()[:length]
 
 
-def _told(finding: Finding, lines: Sequence[str]) -> tuple[str, str]:
-    """The expression and the statement, written in a way that does not change with their layout."""
-    if finding.statement.start == finding.statement.end:  # what cannot be parsed
-        line = _squeezed(_row(lines, finding.statement.start.row))
-        return line, line
-    text = _text(lines, finding.statement)
-    try:
-        parsed = _parse(text)
-        if parsed is not None and parsed[0]:
-            statements, rows, cut = parsed
-            origin, span = finding.statement.start, finding.span
-            start, end = (_byte_place(place, origin, rows, cut) for place in (span.start, span.end))
-            inside = [_written(node) for node in _outermost(statements, start, end)]
-            whole = " ".join(map(_written, statements))
-            return " ".join(inside) or whole, whole
-    except RecursionError:
-        pass
-    return _squeezed(_text(lines, finding.span)), _squeezed(text)  # a comment, or half a statement
+def _hash(*parts: str) -> hashlib._Hash:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass"))
 
 
 # -- the text ---------------------------------------------------------------------------------------------------------
@@ -118,29 +138,73 @@ def _parse(text: str) -> tuple[list[ast.stmt], list[str], int] | None:
     return None
 
 
-def _byte_place(place: Position, origin: Position, rows: Sequence[str], cut: int) -> tuple[int, int]:
-    """A place of the file as row and column of the parsed text: the parser counts bytes."""
-    row = place.row - origin.row + 1
-    column = place.column - origin.column - cut if row == 1 else place.column - 1
-    if not 1 <= row <= len(rows):
-        return row, 0
-    return row, len(rows[row - 1][: max(column, 0)].encode("utf-8", "surrogatepass"))
-
-
 # -- the tree ---------------------------------------------------------------------------------------------------------
 
 
-def _outermost(nodes: Iterable[ast.AST], start: tuple[int, int], end: tuple[int, int]) -> Iterator[ast.AST]:
-    """The nodes that lie in a stretch of the text and in no other such node, in the order of the text.
+class _Statement:
+    """A statement: as it is written, and its nodes by where they begin."""
 
-    Brackets around an expression are no part of its node, so it does not matter whether the stretch has them.
-    """
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.written: str | None = None  # in a way that does not change with its layout
+        self._ends: list[int] = []  # of nodes in the order of the tree: the number behind the last one below each
+        parsed = _parse(text)
+        if parsed is not None and parsed[0]:
+            nodes, self._rows, self._cut = parsed
+            with contextlib.suppress(RecursionError):
+                self.written = " ".join(map(_written, nodes))
+                self._nodes = [*_all_nodes(nodes, self._ends)]
+                places = ((_place(node), number) for number, node in enumerate(self._nodes))
+                self._placed = sorted((place, number) for place, number in places if place is not None)
+
+    @cached_property
+    def squeezed(self) -> str:
+        """Its text without blanks."""
+        return _squeezed(self._text)
+
+    def part(self, span: Span, origin: Position) -> str:
+        """What stands in a stretch of the file, in which it begins at `origin`, written likewise.
+
+        Brackets around an expression are no part of its node, so it does not matter whether the stretch has them.
+        """
+        start, end = self._byte_place(span.start, origin), self._byte_place(span.end, origin)
+        first = bisect_left(self._placed, start, key=lambda one: one[0][0])
+        beginning = itertools.takewhile(lambda one: one[0][0] <= end, itertools.islice(self._placed, first, None))
+        parts: list[str] = []
+        behind = 0
+        for number in sorted(number for (_, last), number in beginning if last <= end):
+            if number >= behind:  # it lies in no other node of the stretch
+                parts.append(_written(self._nodes[number]))
+                behind = self._ends[number]
+        return " ".join(parts)
+
+    def _byte_place(self, place: Position, origin: Position) -> tuple[int, int]:
+        """A place of the file as row and column of the parsed text: the parser counts bytes."""
+        row = place.row - origin.row + 1
+        column = place.column - origin.column - self._cut if row == 1 else place.column - 1
+        if not 1 <= row <= len(self._rows):
+            return row, 0
+        text = self._rows[row - 1]
+        if text.isascii():
+            return row, min(max(column, 0), len(text))
+        return row, len(text[: max(column, 0)].encode("utf-8", "surrogatepass"))
+
+
+def _all_nodes(nodes: Iterable[ast.AST], ends: list[int]) -> Iterator[ast.AST]:
+    """Yield nodes and all below them, and fill `ends` with the number behind the last one below each."""
     for node in nodes:
-        place = tuple(getattr(node, name, None) for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"))
-        if None not in place and start <= place[:2] and place[2:] <= end:
-            yield node
-        else:
-            yield from _outermost(ast.iter_child_nodes(node), start, end)
+        number = len(ends)
+        ends.append(0)
+        yield node
+        yield from _all_nodes(ast.iter_child_nodes(node), ends)
+        ends[number] = len(ends)
+
+
+def _place(node: ast.AST) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """Where a node stands, by rows and bytes."""
+    row, column = getattr(node, "lineno", None), getattr(node, "col_offset", None)
+    last, end = getattr(node, "end_lineno", None), getattr(node, "end_col_offset", None)
+    return None if row is None or column is None or last is None or end is None else ((row, column), (last, end))
 
 
 def _written(value: object) -> str:

@@ -11,7 +11,6 @@ from torchmemlint.flow.facts import FileFacts
 from torchmemlint.syntax import cst
 from torchmemlint.syntax.source_module import Piece
 from torchmemlint.syntax.text import text_of
-from torchmemlint.syntax.walking import inside
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,10 +77,9 @@ class WrittenCall:
 def call_at(facts: FileFacts, span: Span) -> WrittenCall | None:
     """The call that stands there; None where none does."""
     piece = facts.source.piece_at(span)
-    for node in inside(piece.module) if piece is not None else ():
-        if isinstance(node, cst.Call) and piece is not None and piece.span(node) == span:
-            return WrittenCall(facts, piece, node)
-    return None
+    if piece is None:
+        return None
+    return next((WrittenCall(facts, piece, node) for node in piece.at(span) if isinstance(node, cst.Call)), None)
 
 
 def shown(node: cst.BaseExpression | None) -> str:

@@ -98,11 +98,12 @@ def _overlap(one: Span, other: Span) -> bool:
 
 
 class _Findings:
-    """What has been found so far, by the rows of the file that it stands on, or where what it names begins."""
+    """What has been found so far, of graphs that are kept and of passes."""
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.all: list[Finding] = []
-        self._on: dict[int, list[int]] = {}
+        self._on: dict[tuple[bool, int], list[int]] = {}  # by whether a graph is kept, and the rows that it stands on
+        self._naming: dict[tuple[bool, int], list[int]] = {}  # likewise, by the rows where what it names begins
         for one in findings:
             self.add(one)
 
@@ -110,15 +111,24 @@ class _Findings:
         """Take up a finding, and return its number."""
         number = len(self.all)
         self.all.append(finding)
-        rows = {link.span.start.row for link in finding.evidence if link.filename is None}
-        rows.update(*(range(span.start.row, span.end.row + 1) for span in (finding.statement, finding.span)))
-        for row in rows:
-            self._on.setdefault(row, []).append(number)
+        kept = finding.code in _KEPT
+        for row in {row for span in (finding.statement, finding.span) for row in _rows(span)}:
+            self._on.setdefault((kept, row), []).append(number)
+        for row in {link.span.start.row for link in finding.evidence if link.filename is None}:
+            self._naming.setdefault((kept, row), []).append(number)
         return number
 
-    def near(self, span: Span) -> list[int]:
-        """Return the numbers of those that stand on a row of a stretch, or name what begins there."""
-        return sorted({number for row in range(span.start.row, span.end.row + 1) for number in self._on.get(row, ())})
+    def on(self, span: Span, *, kept: bool) -> list[int]:
+        """Return the numbers of those that stand on a row of a stretch."""
+        return sorted({number for row in _rows(span) for number in self._on.get((kept, row), ())})
+
+    def naming(self, span: Span, *, kept: bool) -> list[int]:
+        """Return the numbers of those that name what begins on a row of a stretch."""
+        return sorted({number for row in _rows(span) for number in self._naming.get((kept, row), ())})
+
+
+def _rows(span: Span) -> range:
+    return range(span.start.row, span.end.row + 1)
 
 
 class _Report(Told):
@@ -126,19 +136,19 @@ class _Report(Told):
 
     def is_told_by(self, others: _Findings) -> bool:
         """Do other findings, which are as sure, say the same?"""
-        case, kept = self.case, self.case.code in _KEPT
+        case = self.case
 
-        def surer(span: Span) -> Iterator[Finding]:
-            found = (others.all[number] for number in others.near(span))
-            return (other for other in found if other.confidence.rank >= self.confidence.rank)
+        def surer(numbers: Iterable[int]) -> Iterator[Finding]:
+            return (one for number in numbers if (one := others.all[number]).confidence.rank >= self.confidence.rank)
 
         def alike(span: Span) -> Iterator[Finding]:
-            return (other for other in surer(span) if (other.code in _KEPT) is kept)
+            return surer(others.on(span, kept=case.code in _KEPT))
 
         own = [place for place in (case.place, *case.calls) if place.path == self.facts.path]
         if any(self._stands_at(other, place) for place in own for other in alike(self.span_of(place))):
             return True
-        if any(self._names(other, case.place) for other in surer(self.statement)):
+        naming = (others.naming(self.statement, kept=kept) for kept in (True, False))
+        if any(self._names(other, case.place) for numbers in naming for other in surer(numbers)):
             return True
         forwards = [self.span_of(forward) for forward in case.runs if forward.path == self.facts.path]
         return any(forward.contains(other.statement) for forward in forwards for other in alike(forward))
@@ -153,10 +163,12 @@ class _Report(Told):
     def _beginning(self, graph: Place, others: _Findings) -> Iterator[int]:
         if graph.path != self.facts.path:
             return
-        for number in others.near(self.facts.source.statement_span(self.span_of(graph))):
+        around = self.facts.source.statement_span(self.span_of(graph))
+        for number in sorted({*others.on(around, kept=False), *others.naming(around, kept=False)}):
             other = others.all[number]
-            is_shown = other.code in _TELL_OF_WASTED and other.confidence is not Confidence.POSSIBLE
-            if is_shown and (self._stands_at(other, graph) or self._names(other, graph)):
+            if other.confidence is not Confidence.POSSIBLE and (
+                self._stands_at(other, graph) or self._names(other, graph)
+            ):
                 yield number
 
     def _stands_at(self, other: Finding, place: Place) -> bool:

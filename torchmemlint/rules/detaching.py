@@ -57,7 +57,7 @@ def detach_written(piece: Piece, span: Span, *, safe: bool) -> Fix | None:
 
 def at(piece: Piece, span: Span, kind: Any) -> Iterator[Any]:
     """Yield the nodes of a kind that stand there."""
-    return (node for node in inside(piece.module) if isinstance(node, kind) and piece.span(node) == span)
+    return (node for node in piece.at(span) if isinstance(node, kind))
 
 
 def _only_element(value: cst.BaseExpression) -> cst.BaseExpression | None:

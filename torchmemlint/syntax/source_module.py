@@ -91,6 +91,12 @@ class Piece:
         shift = self.first_row - 1
         return Span(Position(row + shift, column + 1), Position(last_row + shift, last_column + 1))
 
+    def at(self, span: Span) -> list[cst.CSTNode]:
+        """The nodes that stand there, outer ones first."""
+        above = self.first_row - 1
+        start, end = ((place.row - above, place.column - 1) for place in (span.start, span.end))
+        return self.tree.at(start, end)
+
 
 @immutable(eq=False, repr=False)
 class Site:
@@ -119,7 +125,7 @@ class SourceModule:
         self.path = path
         self.statements: list[ast.stmt] = []  # of the top level; none where only libcst can read the file
         self._trees = trees
-        self._narrow: dict[ast.stmt, Piece] = {}
+        self._narrow: dict[ast.stmt | tuple[int, int | None], Piece] = {}
         try:
             self.statements = trees.standard(text, path).body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -138,11 +144,13 @@ class SourceModule:
         """
         found = statements.innermost(self.statements, span, self.rows)
         if found is not None:
-            if found not in self._narrow:
+            # Those that share a row, `a = 1; b = 2`, are one piece.
+            key = found if statements.is_compound(found) else (found.lineno, found.end_lineno)
+            if key not in self._narrow:
                 lines, first = statements.alone(found, self.rows)
-                self._narrow[found] = Piece(lines, first, "code", "", None, self.path, trees=self._trees)
-            if self._narrow[found].module.body:
-                return self._narrow[found]
+                self._narrow[key] = Piece(lines, first, "code", "", None, self.path, trees=self._trees)
+            if self._narrow[key].module.body:
+                return self._narrow[key]
         return next((piece for piece in reversed(self.pieces) if piece.first_row <= span.start.row), None)
 
     def span_of(self, place: tuple[int, int, int, int]) -> Span:

@@ -27,16 +27,12 @@ def around(statements: Iterable[ast.stmt], place: Span, rows: Sequence[str]) -> 
 
 
 def _holding(block: list[ast.stmt], place: Span, rows: Sequence[str]) -> ast.stmt | None:
-    """The statement of a block around a place: looked for from the last that begins above its row or in it."""
-    number = bisect_right(block, place.start.row, key=lambda one: one.lineno)
-    while number:
-        number -= 1
-        one = block[number]
-        if _holds(one, place, rows):
-            return one
-        if (one.end_lineno or one.lineno) < place.start.row:
-            break
-    return None
+    """The statement of a block around a place: the last that begins before it, if any."""
+    start = place.start
+    before = rows[start.row - 1][: start.column - 1] if start.row <= len(rows) else ""
+    column = start.column - 1 if before.isascii() else len(before.encode("utf-8", "surrogatepass"))
+    number = bisect_right(block, (start.row, column), key=lambda one: (one.lineno, one.col_offset))
+    return block[number - 1] if number and _holds(block[number - 1], place, rows) else None
 
 
 def below(statement: ast.stmt) -> Iterator[ast.stmt]:
@@ -72,6 +68,11 @@ def innermost(statements: Iterable[ast.stmt], place: Span, rows: Sequence[str]) 
     found = around(statements, place, rows)
     inner = _first(found[-1]) if found else None
     return None if not found or (inner is not None and place.start >= _begin(inner, rows)) else found[-1]
+
+
+def is_compound(statement: ast.stmt) -> bool:
+    """Has it blocks?"""
+    return isinstance(statement, ast.Match) or _first(statement) is not None
 
 
 def _first(statement: ast.stmt) -> ast.stmt | None:

@@ -16,6 +16,7 @@ from torchmemlint.syntax import cst
 from torchmemlint.syntax.patterns import too_deep
 from torchmemlint.syntax.standard import parse
 from torchmemlint.syntax.text import empty, form_feeds, parse_with_libcst
+from torchmemlint.syntax.walking import inside
 
 if TYPE_CHECKING:
     from torchmemlint.syntax.positions import CodeRanges
@@ -28,6 +29,7 @@ class Tree:
     text: str
     module: cst.Module
     _ranges: CodeRanges | None = field(default=None, repr=False)
+    _at: dict[tuple[tuple[int, int], tuple[int, int]], list[cst.CSTNode]] | None = field(default=None, repr=False)
 
     @property
     def ranges(self) -> CodeRanges:
@@ -37,6 +39,15 @@ class Tree:
 
             self._ranges = _moved(code_ranges(self.module), form_feeds(self.text))
         return self._ranges
+
+    def at(self, start: tuple[int, int], end: tuple[int, int]) -> list[cst.CSTNode]:
+        """The nodes of that start and end, outer ones first."""
+        if self._at is None:
+            self._at = {}
+            for node in inside(self.module):
+                first, last, _ = self.ranges[id(node)]
+                self._at.setdefault((first, last), []).append(node)
+        return self._at.get((start, end), [])
 
 
 def _moved(places: CodeRanges, further: dict[int, int]) -> CodeRanges:

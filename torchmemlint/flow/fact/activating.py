@@ -147,14 +147,14 @@ def _between(before: Layers, layer: Layer, after: Layers) -> Use:
 
 def _is_fresh(walk: Walk, application: Application, version: Version) -> bool:
     """Was it made by an operation that does not need it, for the activation alone, and anew each time?"""
-    if walk.beside.get((version, application.op)) or not {*application.loops} <= {*walk.makers[version].loops}:
+    if (version, application.op) in walk.beside or not {*application.loops} <= {*walk.makers[version].loops}:
         return False
     made, chain = {version}, [version]  # with what it was before it was overwritten
     for one in chain:
         maker = walk.makers[one]
         if isinstance(one, str) or not all(map(saved_tensors.output_is_free, maker.names)):
             return False
-        if any(walk.later.get((before, one)) for before in maker.over if isinstance(one, Op)):
+        if any((before, one) in walk.later for before in maker.over if isinstance(one, Op)):
             return False
         chain += maker.over - made
         made |= maker.over

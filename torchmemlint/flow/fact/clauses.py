@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torchmemlint.flow.domain.refs import Code, External
 from torchmemlint.flow.ir import ops
-from torchmemlint.flow.ir.blocks import Layout, blocks, operations
+from torchmemlint.flow.ir.blocks import blocks, layout_of, operations
 from torchmemlint.flow.ir.control import Break, Continue, For, Handler, If, Raise, Return, Try, While
 from torchmemlint.flow.ir.places import AttributePlace, Temp
 from torchmemlint.flow.names.index import Index
@@ -37,7 +37,7 @@ def clauses(index: Index, function: ops.Function) -> Iterator[Clause]:
     """Yield the clauses of a function that do not let go of the frames."""
     if not function.handles:
         return
-    layout = Layout(function)
+    layout = layout_of(function)
     for attempt in (op for op in operations(function.body) if isinstance(op, Try)):
         is_repeated = any(isinstance(around, For | While) for around, _ in layout.above(attempt))
         body = frozenset(operations(attempt.body))

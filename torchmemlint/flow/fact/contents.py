@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from torchmemlint.flow.fact.layers import Builders
 from torchmemlint.flow.fact.reading import Reading
 from torchmemlint.flow.ir import ops
-from torchmemlint.flow.ir.blocks import Layout, operations
+from torchmemlint.flow.ir.blocks import layout_of, operations
 from torchmemlint.flow.ir.control import Enter, For, Yield
 from torchmemlint.flow.ir.places import AttributePlace, Scope, SliceKey, Temp
 
@@ -176,7 +176,7 @@ def _stored(reading: Reading, name: str) -> Iterator[Temp]:
 
 def _puts(reading: Reading) -> Iterator[tuple[Temp | None, Put]]:
     """Yield what a function puts into containers, with these, and what it yields."""
-    layout = Layout(reading.function)
+    layout = layout_of(reading.function)
     container: Temp | None
     for op in operations(reading.function.body):
         match op:

@@ -14,7 +14,7 @@ from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.devices import is_accelerator, is_device
 from torchmemlint.flow.fact.numbers import argument
 from torchmemlint.flow.fact.sizes import Sizes
-from torchmemlint.flow.ir.blocks import Layout, operations
+from torchmemlint.flow.ir.blocks import layout_of, operations
 from torchmemlint.flow.ir.control import For, If, While
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Call, CallMethod, Choose, Compare, Constant, Function, Make, Op, Operate, Unit
@@ -65,7 +65,7 @@ class _Function:
 
     def __init__(self, engine: Engine, function: Function) -> None:
         self._engine, self._function = engine, function
-        self._flow, self._layout = definitions(function), Layout(function)
+        self._flow, self._layout = definitions(function), layout_of(function)
         self._sizes = Sizes(function, self._flow, engine.imported([function.unit]))
 
     def creations(self) -> Iterator[Creation]:

@@ -13,7 +13,7 @@ from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.loading import Load, file_of, outliving
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.services import PASSES, is_run
-from torchmemlint.flow.ir.blocks import Layout
+from torchmemlint.flow.ir.blocks import layout_of
 from torchmemlint.flow.ir.holding import Holding
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.flow.ir.places import Scope
@@ -94,7 +94,7 @@ def _left(load: Load, copied: list[Op], work: list[Op], trains: bool) -> Leftove
         return None
     if function.parent is None and any(not names.isdisjoint(f.mentions) for f in function.unit.functions[1:]):
         return None
-    placed = Layout(function)
+    placed = layout_of(function)
     order = placed.order
     bindings = [op for op in holding.bindings if order[op] > order[load.op]]
     uses = [op for op in holding.uses if order[op] > order[load.op]]

@@ -22,7 +22,7 @@ from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.loaders import Loader, loaders
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir import ops
-from torchmemlint.flow.ir.blocks import Layout, fills, operations
+from torchmemlint.flow.ir.blocks import fills, layout_of, operations
 from torchmemlint.flow.ir.control import If
 from torchmemlint.flow.ir.defuse import DefUse, definitions
 from torchmemlint.flow.ir.places import Temp
@@ -208,7 +208,7 @@ def _fills(method: ops.Function, key: Key, notes: list[Written], attribute: str)
     looked_at = (_looked_at(one) for one in operations(method.body))
     if not any(_attribute_of(flow, temp) == attribute for temp in looked_at if temp is not None):
         return False
-    tests = (one.test for one, _ in Layout(method).above(op) if isinstance(one, If))
+    tests = (one.test for one, _ in layout_of(method).above(op) if isinstance(one, If))
     return not any(_is_switch(flow, test, attribute) for test in tests)
 
 

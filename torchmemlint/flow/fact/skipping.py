@@ -20,7 +20,7 @@ from torchmemlint.flow.fact.owners import Skipped
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.fact.sequence import Sequence
 from torchmemlint.flow.fact.services import innermost
-from torchmemlint.flow.ir.blocks import Layout, operations
+from torchmemlint.flow.ir.blocks import layout_of, operations
 from torchmemlint.flow.ir.control import Continue, For, If, Try, While
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Bind, Compare, Load, Op, Unbind
@@ -124,7 +124,7 @@ class _Reader:
 
 def _handler(op: Op) -> Try | None:
     """Return the `try` in whose clause something stands."""
-    for around, block in Layout(op.owner).above(op):
+    for around, block in layout_of(op.owner).above(op):
         if isinstance(around, Try) and any(block is handler.body for handler in around.handlers):
             return around
         if isinstance(around, For | While):
@@ -135,14 +135,14 @@ def _handler(op: Op) -> Try | None:
 def _tested(op: Op) -> set[str]:
     """Return the variables that are empty, or nothing, by the test that something stands under: `if not found:`."""
     made = definitions(op.owner).made
-    tests = (made.get(around.test) for around, block in Layout(op.owner).above(op) if isinstance(around, If))
+    tests = (made.get(around.test) for around, block in layout_of(op.owner).above(op) if isinstance(around, If))
     tested = (made.get(one.operands[0]) for one in tests if isinstance(one, Compare) and one.operator == "not")
     return {one.name.text for one in tested if isinstance(one, Load)}
 
 
 def _is_bound(loop: For | While, at: Op, name: str) -> bool:
     """Is a variable bound on every way through an iteration to where that ends early?"""
-    order = Layout(loop.owner).order
+    order = layout_of(loop.owner).order
     binds = (op for op in loop.body if isinstance(op, Bind) and op.name.text == name)
     return any(order[op] < order[at] for op in binds)
 

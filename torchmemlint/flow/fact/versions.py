@@ -74,6 +74,10 @@ class State:
         """Note that something has happened to a version."""
         self.marks[version] = self.marks.get(version, frozenset()) | {(kind, what)}
 
+    def unmark(self, version: Version, kind: str) -> None:
+        """Drop what of a kind has happened to a version."""
+        self.marks[version] = frozenset(mark for mark in self.marks.get(version, ()) if mark[0] != kind)
+
     def marked(self, version: Version, kind: str) -> list[Any]:
         """Return what of a kind has happened to a version."""
         return [what for known, what in self.marks.get(version, ()) if known == kind]

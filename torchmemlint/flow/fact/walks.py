@@ -64,8 +64,8 @@ class Walk(Ways):
         self.builders, self.function = builders, function
         self.makers: dict[Version, Maker] = {}
         self.takers: dict[Version, dict[Op, str]] = {}
-        self.beside: dict[tuple[Version, Op], set[Op]] = {}  # what takes a version on the same way as another
-        self.later: dict[tuple[Version, Op], set[Op]] = {}  # of these, what takes it afterwards
+        self.beside: set[tuple[Version, Op]] = set()  # what takes a version on the same way as something else
+        self.later: set[tuple[Version, Op]] = set()  # of these, what is not the last
         self.applied: dict[tuple[Op, Layer], Application] = {}
         self.differentiated: set[Version] = set()
         self._watch, self._live = watch or Watch(), live
@@ -176,11 +176,12 @@ class Walk(Ways):
             self.takers.setdefault(version, {})[op] = name
             if version not in self._named:
                 continue
-            for other in self.state.marked(version, _TAKEN):
-                if other is not op:
-                    self.beside.setdefault((version, other), set()).add(op)
-                    self.beside.setdefault((version, op), set()).add(other)
-                    self.later.setdefault((version, other), set()).add(op)
+            others = [other for other in self.state.marked(version, _TAKEN) if other is not op]
+            if others:
+                known = {(version, other) for other in others}
+                self.beside |= {*known, (version, op)}
+                self.later |= known
+                self.state.unmark(version, _TAKEN)  # nothing more can be found out of those
             self.state.mark(version, _TAKEN, op)
         self._watch.reads(self, op, value, name)
 

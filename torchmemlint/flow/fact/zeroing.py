@@ -13,7 +13,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.updates import updates
 from torchmemlint.flow.ir import ops
-from torchmemlint.flow.ir.blocks import Layout, operations
+from torchmemlint.flow.ir.blocks import layout_of, operations
 from torchmemlint.flow.ir.control import For, If
 from torchmemlint.flow.ir.defuse import definitions, of_gradient
 from torchmemlint.flow.ir.places import AttributePlace, Name, Temp
@@ -106,7 +106,7 @@ def _parameter(op: ops.CallMethod) -> Name | None:
 
 def _loop_over(op: ops.Op, name: Name) -> For | None:
     """Return the innermost loop around an operation that binds a name anew in each round."""
-    around = (loop for loop, _ in Layout(op.owner).above(op) if isinstance(loop, For))
+    around = (loop for loop, _ in layout_of(op.owner).above(op) if isinstance(loop, For))
     return next((loop for loop in around if _binds(loop, name)), None)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from .control import Break, Continue, For, If, Raise, Return, Try, While, With
@@ -119,3 +120,9 @@ class Layout:
         while around is not None:
             yield around, block
             block, around = self._around[around]
+
+
+@lru_cache(maxsize=256)
+def layout_of(function: Function) -> Layout:
+    """Return which operation of a function stands where, of one that is asked about again and again."""
+    return Layout(function)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .blocks import Layout, operations
+from .blocks import layout_of, operations
 from .control import If
 from .counting import Site
 from .defuse import DefUse, definitions
@@ -27,7 +27,7 @@ def is_filled_once(op: Site) -> bool:
     place = _shape(known, op)
     if place is None or place in _read(known, op.src):
         return False
-    for around, block in Layout(op.owner).above(op):
+    for around, block in layout_of(op.owner).above(op):
         if not isinstance(around, If) or block is not around.then or not _is_number(known, around.test):
             continue
         if place in _read(known, around.test):
