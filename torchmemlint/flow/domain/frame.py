@@ -46,7 +46,7 @@ from torchmemlint.flow.ir.ops import Function, Op, Parameter, Unit
 from torchmemlint.flow.names.index import Index
 
 _CALLS = frozenset({Invoke, InvokeMethod, Repeat, Fork})
-EFFECT_LIMIT = 1500  # effects of one function; more are dropped, and `cut` says so
+EFFECT_LIMIT = 1500  # effects of a function, or one for each temporary; more are dropped, and `cut` says so
 
 
 @dataclass(slots=True, eq=False)
@@ -140,7 +140,7 @@ class Frame:
             self.tensors.add(effect.reference)
         if type(effect) is Read:  # their order does not matter: one of each kind is enough
             self.read(effect.sources, effect.reading)
-        elif len(self.effects) < EFFECT_LIMIT:
+        elif len(self.effects) < max(EFFECT_LIMIT, self.function.temps):
             self.effects.append(effect)
         else:
             self.cut = True

@@ -25,7 +25,7 @@ from torchmemlint.flow.ir.ops import Class, Constant, Function, Parameter, Passi
 from torchmemlint.flow.models import guards, settings
 from torchmemlint.flow.names.index import Index, reference
 
-BUDGET = 3_300  # work for one entry or summary
+BUDGET = 3_300  # work for one entry or summary, or one for each temporary of its own
 _LEAST = 300  # for one entry, where little is left for its files
 _LARGE = 500  # objects
 _MAIN = "__main__"  # the name of a module that Python runs as a script
@@ -179,7 +179,8 @@ class Engine:
     @contextmanager
     def share(self, frame: Frame) -> Iterator[None]:
         """Begin with a share of work; what goes too deep ends early, and says so."""
-        spent, self._spent = self._spent, 0
+        spent, most, self._spent = self._spent, self._most, 0
+        self._most = max(most, frame.function.temps)
         if frame.function.parent is not None:  # others of these files are to be run, too
             self._spent = max(0, BUDGET - max(self._left // 2, _LEAST))
         try:
@@ -188,7 +189,7 @@ class Engine:
             frame.cut = True
             frame.loops.clear()
         finally:
-            self._spent = spent
+            self._spent, self._most = spent, most
             self._note_calls(frame)
 
     def _import_order(self, unit: Unit) -> list[Unit]:
@@ -224,6 +225,7 @@ class Engine:
     def _summarised(self, function: Function, constants: dict[str, object]) -> Summary:
         """Run a function for its summary: the work is its own, not that of the entry that asks for it first."""
         with self._apart():
+            self._most = max(BUDGET, function.temps)
             frame, end = self.run(function, constants)
             return summarised(frame, end)
 
