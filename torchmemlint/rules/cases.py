@@ -6,6 +6,7 @@ rules have found of it is not told again.
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -36,6 +37,7 @@ _APART = frozenset(  # worded by their rules, and told whatever else is found
 )
 CODES = _KEPT | _WASTED | _APART
 _TELL_OF_WASTED = _WASTED | {"TML202"}
+_NO_END = 1_000_000_000  # column
 
 
 def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding]) -> Iterator[Finding]:
@@ -102,7 +104,7 @@ class _Findings:
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.all: list[Finding] = []
-        self._on: dict[tuple[bool, int], list[int]] = {}  # by whether a graph is kept, and the rows that it stands on
+        self._on: dict[tuple[bool, int], _Row] = {}  # by whether a graph is kept, and the rows that it stands on
         self._naming: dict[tuple[bool, int], list[int]] = {}  # likewise, by the rows where what it names begins
         for one in findings:
             self.add(one)
@@ -112,23 +114,50 @@ class _Findings:
         number = len(self.all)
         self.all.append(finding)
         kept = finding.code in _KEPT
-        for row in {row for span in (finding.statement, finding.span) for row in _rows(span)}:
-            self._on.setdefault((kept, row), []).append(number)
+        for span in {finding.statement, finding.span}:
+            for row, first, end in _rows(span):
+                self._on.setdefault((kept, row), _Row()).add(first, end, number)
         for row in {link.span.start.row for link in finding.evidence if link.filename is None}:
             self._naming.setdefault((kept, row), []).append(number)
         return number
 
     def on(self, span: Span, *, kept: bool) -> list[int]:
-        """Return the numbers of those that stand on a row of a stretch."""
-        return sorted({number for row in _rows(span) for number in self._on.get((kept, row), ())})
+        """Return the numbers of those that stand in a stretch."""
+        rows = ((self._on.get((kept, row)), first, end) for row, first, end in _rows(span))
+        return sorted({number for row, first, end in rows if row is not None for number in row.within(first, end)})
 
     def naming(self, span: Span, *, kept: bool) -> list[int]:
         """Return the numbers of those that name what begins on a row of a stretch."""
-        return sorted({number for row in _rows(span) for number in self._naming.get((kept, row), ())})
+        return sorted({number for row, *_ in _rows(span) for number in self._naming.get((kept, row), ())})
 
 
-def _rows(span: Span) -> range:
-    return range(span.start.row, span.end.row + 1)
+class _Row:
+    """What stands on a row: from which column to which, and a number; thousands may, one after the other."""
+
+    def __init__(self) -> None:
+        self._stretches: list[tuple[int, int, int]] = []  # in order
+        self._longest = 0
+
+    def add(self, first: int, end: int, number: int) -> None:
+        """Take up a stretch."""
+        insort(self._stretches, (first, end, number))
+        self._longest = max(self._longest, end - first)
+
+    def within(self, first: int, end: int) -> Iterator[int]:
+        """Yield the numbers of those that share a column with a stretch, or begin where it does."""
+        for place in range(bisect_right(self._stretches, (end,)) - 1, -1, -1):
+            begin, last, number = self._stretches[place]
+            if begin + self._longest < first:
+                return
+            if last >= first:
+                yield number
+
+
+def _rows(span: Span) -> Iterator[tuple[int, int, int]]:
+    """Yield the rows of a stretch, each with its first column and the one behind its last."""
+    start, end = span.start, span.end
+    for row in range(start.row, end.row + 1):
+        yield row, start.column if row == start.row else 0, end.column if row == end.row else _NO_END
 
 
 class _Report(Told):
