@@ -24,6 +24,7 @@ from torchmemlint.measured import FILE_NAME
 from torchmemlint.regular import is_within
 from torchmemlint.rules import registry
 from torchmemlint.rules.registry import RuleSet
+from torchmemlint.source.wildcards import spec_of
 
 DEFAULT_EXCLUDED_NAMES = frozenset(
     """
@@ -182,7 +183,7 @@ def relative(path: str, root: Path) -> str:
 
 @lru_cache(maxsize=512)
 def _spec(patterns: tuple[str, ...]) -> GitIgnoreSpec:
-    return GitIgnoreSpec.from_lines(patterns)
+    return spec_of(patterns)
 
 
 def _validate(pattern: str, source: Path | None) -> None:

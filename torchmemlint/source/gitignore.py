@@ -9,6 +9,7 @@ from pathspec import GitIgnoreSpec
 
 from torchmemlint.immutable import immutable
 from torchmemlint.regular import text_of
+from torchmemlint.source.wildcards import spec_of
 
 
 @immutable()
@@ -85,15 +86,15 @@ def _read(path: Path, directory: Path, above: Ignores | None) -> Ignores | None:
     if not patterns:
         return above
     try:
-        spec = GitIgnoreSpec.from_lines(patterns)
+        spec = spec_of(patterns)
     except ValueError:  # git ignores patterns that it does not understand, one by one
-        spec = GitIgnoreSpec.from_lines([pattern for pattern in patterns if _is_valid(pattern)])
+        spec = spec_of([pattern for pattern in patterns if _is_valid(pattern)])
     return Ignores(directory.as_posix().rstrip("/") + "/", spec, above)
 
 
 def _is_valid(pattern: str) -> bool:
     try:
-        GitIgnoreSpec.from_lines([pattern])
+        spec_of([pattern])
     except ValueError:
         return False
     return True
