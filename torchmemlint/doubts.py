@@ -51,6 +51,8 @@ class Doubt(enum.Enum):
     LITTLE = "it is small: less than 64 KiB, by the sizes in the source"
     SIZE = "it is only worth a change for large tensors, and their size was not seen"
     UNSEEN_INPUT = "a caller that was not seen decides whether the argument has a graph"
+    CHOICE = "a value decides what is held there: it may be something else"
+    ONCE = "nothing in this project calls it again and again: it may run once"
 
     @property
     def label(self) -> str:

@@ -353,6 +353,37 @@ class Register(Effect):
 
 
 @dataclass(slots=True, eq=False)
+class Hooked(Effect):
+    """A module, or its parameters, hold one hook more, as long as nothing asks the handle to remove it."""
+
+    owner: Ref
+    kind: str  # the method's name
+    handle: Ref
+
+
+@dataclass(slots=True, eq=False)
+class Circle(Effect):
+    """What is made at this point, an object or a function, holds itself when the function that made it ends.
+
+    `way`: who holds the next, and under which key. `sole`: is there nothing else that one of them may hold instead?
+    """
+
+    way: tuple[tuple[Ref, Key], ...]
+    networks: tuple[Point, ...]  # and optimizers that it holds, too: where they are made
+    holds: Value  # and what else it holds that a caller may know
+    sources: frozenset[Source]  # of the tensors that a function holds
+    sole: bool
+
+
+@dataclass(slots=True, eq=False)
+class Hoard(Effect):
+    """What was made at this point in earlier iterations is still held by a container when the function ends."""
+
+    networks: tuple[Point, ...]  # those that it is, or holds
+    variable: str  # that the container is held by
+
+
+@dataclass(slots=True, eq=False)
 class Step(Effect):
     """An optimizer's step, or `zero_grad` of an optimizer, a module or its parameters."""
 
@@ -387,6 +418,10 @@ class Fork(Effect):
     then: list[Effect]
     orelse: list[Effect]
     is_still: bool = False  # as above
+
+
+# They change nothing that an object holds, and need no work.
+TAKEN_DOWN = frozenset({Bend, Circle, Compute, Hoard, Hold, Hooked, Move, Put, Ran, Remember})
 
 
 def each(effects: Iterable[Effect]) -> Iterator[Effect]:

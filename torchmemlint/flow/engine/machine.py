@@ -14,7 +14,7 @@ from torchmemlint.flow.domain.heap import Heap, Mode, ModeOf, State
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.refs import Code, Globals, Input, Key, Object, Point, Ref
 from torchmemlint.flow.domain.values import NO_CONSTANT, NOTHING, PLAIN, SOME, UNKNOWN, Value, constant, of, symbol
-from torchmemlint.flow.engine import access, calls, control, following, loops
+from torchmemlint.flow.engine import access, calls, control, following, holding, loops
 from torchmemlint.flow.engine.binding import Binding
 from torchmemlint.flow.engine.places import MODULE_NAME
 from torchmemlint.flow.engine.store import Store
@@ -272,6 +272,7 @@ class Engine:
         control.run_block(frame, state, frame.function.body)
         for other in frame.exits:
             state.join(other)
+        holding.note(frame, state)
 
     def _run(self, frame: Frame, state: State) -> None:
         calling = [] if frame.function.parent is None else self.active  # who imports a module does not call it

@@ -15,6 +15,7 @@ from torchmemlint.flow.domain.refs import (
     Object,
     Part,
     Phi,
+    Point,
     Slot,
     Source,
     extended,
@@ -23,6 +24,7 @@ from torchmemlint.flow.domain.refs import (
     with_graphs,
 )
 from torchmemlint.flow.domain.values import Value
+from torchmemlint.flow.engine.holding import is_network
 from torchmemlint.flow.engine.loops import is_among
 from torchmemlint.flow.engine.renaming import Renaming
 from torchmemlint.flow.models import containers, gradients, guards, optimizers
@@ -196,3 +198,23 @@ class Noting(Renaming):
     def register(self, effect: fx.Register) -> None:
         """Register a hook."""
         register(self.frame, self.state, self.of(effect.owner), self.value(effect.hook), effect.kind, self.at(effect))
+
+    def hooked(self, effect: fx.Hooked) -> None:
+        """Let what the callee has given a hook hold it."""
+        for handle in self.of(effect.handle).refs:
+            for owner in self.of(effect.owner).each():
+                self.frame.log(fx.Hooked(self.at(effect), owner, effect.kind, handle))
+
+    def circle(self, effect: fx.Circle) -> None:
+        """Let what the callee has made hold itself, with what the caller has given it."""
+        held = self.value(effect.holds).each()
+        networks = [point.below(self.calls) for point in effect.networks]
+        networks += [Point(r.site, r.context) for r in held if type(r) is Object and is_network(self.frame, r)]
+        symbols = Value(frozenset(r for r in held if r.symbolic))
+        sources = self.sources(effect.sources)
+        self.frame.log(fx.Circle(self.at(effect), effect.way, tuple(networks), symbols, sources, effect.sole))
+
+    def hoard(self, effect: fx.Hoard) -> None:
+        """Note what the callee still held when it ended."""
+        networks = tuple(point.below(self.calls) for point in effect.networks)
+        self.frame.log(fx.Hoard(self.at(effect), networks, effect.variable))

@@ -21,7 +21,7 @@ from torchmemlint.flow.ir.blocks import missed
 from torchmemlint.flow.ir.control import For, If
 
 # Only taken down: no work.
-_NOTED = frozenset({fx.Bend, fx.Compute, fx.Hold, fx.Infer, fx.Move, fx.Put, fx.Ran, fx.Remember, fx.Serve, fx.Use})
+_NOTED = fx.TAKEN_DOWN | {fx.Infer, fx.Serve, fx.Use}
 _QUIET = _NOTED | {fx.Note, fx.Read, fx.Step, fx.Differentiate}  # they change nothing that an object holds
 
 
@@ -264,6 +264,9 @@ _PERFORMERS: dict[type[Effect], Callable[[Substitution, Any], None]] = {
     fx.Serve: Substitution.serve,
     fx.Remember: Substitution.remember,
     fx.Register: Substitution.register,
+    fx.Hooked: Substitution.hooked,
+    fx.Circle: Substitution.circle,
+    fx.Hoard: Substitution.hoard,
     fx.Step: Substitution.step,
     fx.Returned: Substitution.returned,
     fx.Repeat: Substitution.repeat,

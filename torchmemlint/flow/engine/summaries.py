@@ -83,7 +83,7 @@ def _kept(effects: list[Effect], is_idle: Callable[[Effect], bool]) -> list[Effe
     return found
 
 
-_STILL = frozenset({fx.Bend, fx.Compute, fx.Hold, fx.Move, fx.Note, fx.Put, fx.Ran, fx.Remember, fx.Slotted})
+_STILL = fx.TAKEN_DOWN | {fx.Note, fx.Slotted}
 
 
 def _is_still(effect: Effect) -> bool:

@@ -15,12 +15,15 @@ from torchmemlint.flow.fact.accelerated import accelerated
 from torchmemlint.flow.fact.activating import out_of_place
 from torchmemlint.flow.fact.arriving import created, doubled
 from torchmemlint.flow.fact.callers import calling
+from torchmemlint.flow.fact.circling import circling
 from torchmemlint.flow.fact.closing import Guards, closed
 from torchmemlint.flow.fact.contexts import kept_on_contexts
 from torchmemlint.flow.fact.discarding import discarded
 from torchmemlint.flow.fact.entries import inner, mentions, runs
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.feeding import feeding
+from torchmemlint.flow.fact.hoarding import hoarding
+from torchmemlint.flow.fact.hooking import registered
 from torchmemlint.flow.fact.layers import Builders
 from torchmemlint.flow.fact.loaders import built
 from torchmemlint.flow.fact.loading import Loading
@@ -124,6 +127,9 @@ def outcome(
             *places.lingering(engine, done),
             *places.memoised(memoised(engine, units, done)),
             *tallied(places, done),
+            *registered(places, units, done),
+            *circling(places, engine, done),
+            *hoarding(places, done),
             *viewed(places, engine, done),
             *skipped(places, engine, done),
             *remembered(places, engine, programs, done),

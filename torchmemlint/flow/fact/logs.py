@@ -100,6 +100,11 @@ class Run:
         yield from self.met(fx.Invoke)
         yield from self.met(fx.InvokeMethod)
 
+    def passes(self) -> Iterator[tuple[Event, frozenset[Ref]]]:
+        """Yield where networks are run, with gradients and without."""
+        yield from ((event, one.module.refs) for event, one in self.met(fx.Forward))
+        yield from ((event, one.module.refs) for event, one in self.met(fx.Infer))
+
     def unseen(self) -> Iterator[fx.Invoke | fx.InvokeMethod]:
         """Yield the same calls without what is around them."""
         return (call for _, call in self.calls())

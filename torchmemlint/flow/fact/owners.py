@@ -34,4 +34,26 @@ class Skipped:
     can_go: bool  # is each of them bound there, and read nowhere before it is bound anew?
 
 
-Owner: TypeAlias = Caching | OnContext | Skipped
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """What a module, or its parameters, hold more and more hooks of."""
+
+    kind: str  # the method that registers them
+
+
+@dataclass(frozen=True, slots=True)
+class Circling:
+    """How something holds itself."""
+
+    way: str  # "Trainer.steps['train'] → train_step() → Trainer"
+    closure: bool  # is it a function that calls itself?
+
+
+@dataclass(frozen=True, slots=True)
+class Hoarding:
+    """What still holds networks that nothing runs any more."""
+
+    variable: str
+
+
+Owner: TypeAlias = Caching | OnContext | Skipped | Registered | Circling | Hoarding

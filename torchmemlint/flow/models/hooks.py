@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Register
+from torchmemlint.flow.domain.effects import Arguments, Hooked, Register
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, State
 from torchmemlint.flow.domain.kinds import Kind
@@ -10,6 +10,7 @@ from torchmemlint.flow.domain.refs import Behind, Graph, Loop, Object, Point, Re
 from torchmemlint.flow.domain.values import PLAIN, Value, of, tensor
 from torchmemlint.flow.models import containers
 
+HANDLE = "torch.utils.hooks.RemovableHandle"
 _OWN, _OF_PARTS = ("hook", 0), ("hook", 1)
 
 
@@ -24,6 +25,13 @@ def register(frame: Frame, state: State, owner: Value, hook: Value, kind: str, p
                 state.heap.add(whole, _OF_PARTS, hook)
             if frame.function.parent is None:  # in the body of a file: others may run the module
                 _run_unseen(frame, state, target, hook, point)
+
+
+def handle(frame: Frame, owner: Ref, kind: str, point: Point) -> Value:
+    """Return what removes a hook that was registered."""
+    made = Object.of(Kind.OPAQUE, point.site, point.context, HANDLE)
+    frame.log(Hooked(point, owner, kind, made))
+    return of(made)
 
 
 def _run_unseen(frame: Frame, state: State, target: Ref, hook: Value, point: Point) -> None:

@@ -25,7 +25,7 @@ from torchmemlint.flow.domain.values import (
 )
 from torchmemlint.flow.ir.ops import Class
 from torchmemlint.flow.models import containers, contracted, files, gradients, optimizers, tensors, torch_functions
-from torchmemlint.flow.models.hooks import register, run_hooks
+from torchmemlint.flow.models.hooks import handle, register, run_hooks
 from torchmemlint.flow.models.parameters import parameter
 from torchmemlint.knowledge import modules as known
 from torchmemlint.knowledge import torch_api
@@ -327,7 +327,7 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
         return site.machine.call(frame, state, of(target), site.arguments, site.point)
     if name in HOOKS:
         register(frame, state, of(target), site.value(0, "hook"), name, site.point)
-        return Value(open=True)
+        return handle(frame, target, name, site.point)
     if name in PARAMETERS:
         if name == "named_parameters":
             named = _pairs(site, parameter(frame, state, Parameters.of(target), site.point))

@@ -9,7 +9,9 @@ from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Remark
 from torchmemlint.flow.domain.refs import Leaf, Object, Parameters, Point, Ref
 from torchmemlint.flow.domain.values import Value, constant, of
-from torchmemlint.flow.models import gradients, tensors
+from torchmemlint.flow.models import gradients, hooks, tensors
+
+HOOKS = frozenset({"register_hook", "register_post_accumulate_grad_hook"})
 
 
 def parameter(frame: Frame, state: State, parameters: Parameters, point: Point) -> Value:
@@ -30,6 +32,8 @@ def parameter_method(site: CallSite, target: Parameters, name: str) -> Value:
         return of(target)
     if name in ("__next__", "values", "items"):
         return parameter(site.frame, site.state, target, site.point)
+    if name in HOOKS:
+        return hooks.handle(site.frame, target, name, site.point)
     return tensors.method(site, parameter(site.frame, site.state, target, site.point), name)
 
 

@@ -135,6 +135,15 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         note="what the step returned is spent; its nodes stay on the host until the epoch ends",
     ),
     Experiment("TML702", "predictions gathered on the device", Effect.GROWTH, frameworks.predictions_on_device, Size()),
+    Experiment(
+        "TML801",
+        "networks in reference cycles",
+        Effect.PEAK,
+        owners.networks_in_cycles,
+        Size(),
+        note="until the garbage collector runs: that depends on how many Python objects the program makes",
+    ),
+    Experiment("TML802", "a hook for each batch", Effect.GROWTH, owners.hooks_of_each_image, Size()),
     Experiment("TML804", "networks in the cache of a function", Effect.GROWTH, owners.cached_networks, Size()),
     Experiment(
         "TML805",
@@ -144,6 +153,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         Size(),
         note="an epoch has two batches, and a class of its own stands for torchmetrics'",
     ),
+    Experiment("TML807", "networks of all folds in a list", Effect.GROWTH, owners.networks_of_all_folds, Size()),
 )
 
 WITHOUT: dict[str, str] = {

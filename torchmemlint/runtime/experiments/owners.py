@@ -1,4 +1,4 @@
-"""What holds networks and tensors beside graphs: TML804 and TML805."""
+"""What holds networks and tensors beside graphs: TML801, TML802, TML804, TML805 and TML807."""
 
 from __future__ import annotations
 
@@ -6,9 +6,63 @@ import functools
 
 import torch
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
 from torchmemlint.runtime.experiments.base import Bench
 from torchmemlint.runtime.experiments.models import examples, perceptron
+
+
+def networks_in_cycles(bench: Bench) -> object:
+    """A new network for each trial, with a method in a table of its own: the collector runs when it happens to."""
+
+    class Trial(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = perceptron(bench)
+            self.ways = {} if bench.good else {"train": self.train_once}
+
+        def train_once(self) -> None:
+            self.body(examples(bench)).sum().backward()
+
+    for _ in bench.turns():
+        trial = Trial()
+        trial.train_once()
+        del trial
+    return None
+
+
+def hooks_of_each_image(bench: Bench) -> object:
+    """An extractor for each batch, whose hook stays on the network, and in it the activation that it saw last."""
+    model = perceptron(bench)
+
+    def extractor() -> RemovableHandle:
+        seen: dict[str, torch.Tensor] = {}
+
+        def save(module: nn.Module, inputs: object, output: torch.Tensor) -> None:
+            seen["last"] = output.clone()
+
+        return model[0].register_forward_hook(save)
+
+    with torch.no_grad():
+        for _ in bench.turns():
+            handle = extractor()
+            model(examples(bench))
+            if bench.good:
+                handle.remove()
+    return model
+
+
+def networks_of_all_folds(bench: Bench) -> object:
+    """A new network and optimizer for each fold, kept with its result."""
+    results: list[object] = []
+    for _ in bench.turns():
+        network = perceptron(bench)
+        optimizer = torch.optim.Adam(network.parameters())
+        loss = network(examples(bench)).square().mean()
+        loss.backward()
+        optimizer.step()
+        results.append(loss.item() if bench.good else (loss.item(), network, optimizer))
+    return results
 
 
 def cached_networks(bench: Bench) -> object:

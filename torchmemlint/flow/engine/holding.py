@@ -1,0 +1,155 @@
+"""What holds what when a function ends: objects in a circle, and older ones that are still held.
+
+Python frees an object when the last reference to it goes. One that holds itself, by way of others, goes only when the
+garbage collector finds it, with all that it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from torchmemlint.flow.domain.effects import Circle, Hoard
+from torchmemlint.flow.domain.frame import Frame
+from torchmemlint.flow.domain.heap import ELEMENT, State
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.refs import Bound, Code, Key, Method, Object, Parameters, Point, Ref, is_outside
+from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, Value, limited, of
+from torchmemlint.flow.ir.ops import Function, Op
+from torchmemlint.flow.models import modules
+
+_HOLDING = frozenset({Kind.INSTANCE, Kind.MODULE, Kind.OPTIMIZER})
+_OF_PROGRAM = frozenset({ELEMENT, Special.NAMED, Special.FUNCTION})
+_MOST = 1_000  # references that are looked at for one object
+Step = tuple[Ref, Key, Value]  # who holds what, under which name
+
+
+def note(frame: Frame, state: State) -> None:
+    """Log the circles among what a function has made, and the networks of earlier iterations that are still held."""
+    made_here = [r for r in state.heap.table if type(r) is Object and _begun_by(frame, r) is frame.function]
+    in_circles: set[Ref] = set()
+    for made in made_here:
+        if made.older:
+            _note_hoard(frame, state, made)
+        elif made.kind is Kind.INSTANCE and made.context == frame.context and made not in in_circles:
+            in_circles |= _note_circle(frame, state, made, Point(made.site, made.context))
+    for name in sorted(frame.function.shared) if type(frame.own) is Object else ():
+        for code in (state.heap.get(frame.own, name) or NOTHING).each():
+            if type(code) is Code and code.frame is frame.own:
+                _note_circle(frame, state, code, Point(code.function, frame.context))
+
+
+def _begun_by(frame: Frame, made: Object) -> Function | None:
+    """Return the function whose operation, or whose call, has led to an object, as seen from the frame."""
+    chain = (made.site, *made.context)
+    number = len(chain) - len(frame.context) - 1
+    begun = chain[number] if number >= 0 else None
+    return begun.owner if isinstance(begun, Op) else None
+
+
+def is_network(frame: Frame, reference: Ref) -> bool:
+    """Is it a network, or an optimizer: what holds most of the memory of a device?"""
+    if type(reference) is not Object:
+        return False
+    if reference.kind is Kind.INSTANCE:
+        return frame.machine.index.is_network(reference.about.cls)
+    is_plain = reference.kind is Kind.MODULE and modules.is_bare_class(str(reference.about))
+    return reference.kind in (Kind.OPTIMIZER, Kind.MODULE) and not is_plain
+
+
+def _note_circle(frame: Frame, state: State, start: Ref, point: Point) -> set[Ref]:
+    """Log the shortest way by which something holds itself, and the networks that it holds. Return who is on it."""
+    met, came_by, back = _reached(state, [start], start)
+    if back is None:
+        return set()
+    way = _way(came_by, back)
+    heavy = tuple(Point(r.site, r.context) for r in met if type(r) is Object and is_network(frame, r))
+    symbols = Value(limited(frozenset(r for r in met if r.symbolic))[0])
+    sources = NO_SOURCES
+    if type(start) is Code:
+        sources = sources.union(*(value.graph for _, _, value in _held(state, start)))
+    if (heavy or symbols.refs or sources) and not _is_kept(frame, state, start):
+        sole = all(len(value.refs) == 1 and not value.open for _, _, value in way)
+        frame.log(Circle(point, tuple((holder, key) for holder, key, _ in way), heavy, symbols, sources, sole))
+    return {holder for holder, _, _ in way}
+
+
+def _is_kept(frame: Frame, state: State, made: Ref) -> bool:
+    """Is what was made in earlier iterations still held by something else?"""
+    if type(made) is not Object:
+        return False
+    older = Object.of(made.kind, made.site, made.context, made.about, True)
+    outside = [r for r in state.heap.table if is_outside(r)]
+    roots = [r for value in (*_variables(frame, state).values(), frame.returned) for r in value.each()]
+    return older in state.heap.table and _reached(state, [*roots, *outside], older)[2] is not None
+
+
+def _note_hoard(frame: Frame, state: State, made: Object) -> None:
+    """Log that a container of a variable still holds a network of an earlier iteration, on a device."""
+    host = state.heap.get(made, Special.HOST)
+    if made.kind not in _HOLDING or (host is not None and host.constant is True):
+        return
+    heavy = [made] if is_network(frame, made) else [r for r in _reached(state, [made], made)[0] if is_network(frame, r)]
+    for name, value in _variables(frame, state).items() if heavy else ():
+        _, came_by, back = _reached(state, value.each(), made)
+        if back is not None and any(_is_container(holder) for holder, _, _ in _way(came_by, back)):
+            points = tuple(Point(r.site, r.context) for r in heavy if type(r) is Object)
+            frame.log(Hoard(Point(made.site, made.context), points, name))
+            return
+
+
+def _variables(frame: Frame, state: State) -> dict[str, Value]:
+    """Return the variables of a function, also those that nested functions share."""
+    shared = state.heap.edges(frame.own)
+    return state.variables | {name: value for name, value in shared.items() if isinstance(name, str)}
+
+
+def _is_container(holder: Ref) -> bool:
+    return type(holder) is Object and holder.kind in (Kind.LIST, Kind.DICT)
+
+
+def _reached(state: State, roots: Iterable[Ref], end: Ref) -> tuple[list[Ref], dict[Ref, Step], Step | None]:
+    """Return what some objects hold, each with who does so, and who holds the one that is looked for."""
+    met = list(roots)
+    came_by: dict[Ref, Step] = {}
+    back: Step | None = None
+    for holder in met:
+        for step in _held(state, holder):
+            for reference in step[2].each():
+                if reference is end:
+                    back = back or step
+                elif reference not in came_by and len(met) < _MOST:
+                    came_by[reference] = step
+                    met.append(reference)
+    return met, came_by, back
+
+
+def _way(came_by: dict[Ref, Step], back: Step) -> list[Step]:
+    way = [back]
+    while (before := came_by.get(way[0][0])) is not None and before not in way:
+        way.insert(0, before)
+    return way
+
+
+def _held(state: State, holder: Ref) -> Iterator[Step]:
+    """Yield what something holds by itself."""
+    match holder:
+        case Bound(code=code, receiver=receiver):
+            yield holder, Special.FUNCTION, of(code)
+            yield holder, Special.FUNCTION, of(receiver)
+        case Method(receiver=receiver):
+            yield holder, Special.FUNCTION, of(receiver)
+        case Parameters(module=module):
+            yield holder, Special.FUNCTION, of(module)
+        case Code(function=function, frame=frame):
+            around: Ref | None = frame
+            while type(around) is Object and around.kind is Kind.FRAME:
+                for name, value in state.heap.edges(around).items():
+                    if name in function.mentions:
+                        yield holder, name, value
+                outer = state.heap.get(around, Special.OUTER)
+                around = next(iter(outer.refs), None) if outer is not None else None
+    if type(holder) is Object and holder.kind is Kind.FRAME:
+        return  # it is the functions that hold its variables: each those that it mentions
+    for key, value in state.heap.edges(holder).items():
+        if type(key) is not Special or key in _OF_PROGRAM:
+            yield holder, key, value

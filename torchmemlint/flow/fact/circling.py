@@ -1,0 +1,118 @@
+"""Circling: objects that hold themselves, with a network, and are made again and again.
+
+Nothing frees them when the last variable lets go of them: their memory waits for the garbage collector, which counts
+objects and knows nothing of how much memory of a device hangs on them. Source: the documentation of Python's `gc`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from torchmemlint.doubts import Doubt
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.heap import ELEMENT
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.refs import Bare, Bound, Code, Key, Object, Point, Ref, Source
+from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.fact.outcomes import Case, Place
+from torchmemlint.flow.fact.owners import Circling
+from torchmemlint.flow.fact.places import Places
+from torchmemlint.flow.ir.blocks import Layout, is_inside
+from torchmemlint.flow.ir.control import For, While
+from torchmemlint.flow.ir.ops import Op, SetAttribute
+from torchmemlint.knowledge import services
+
+
+def circling(places: Places, engine: Engine, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
+    """Yield what holds itself, of some runs."""
+    for run, evidence in done:
+        held = {hoard.point.site for hoard in run.effects(fx.Hoard)}
+        for event, circle in run.met(fx.Circle):
+            loop = repeating(event, circle.point)
+            if loop is None or _collects(run, loop):
+                continue
+            heavy = [p for p in circle.networks if is_inside((p.site, *p.context), loop)]
+            graphs = [s for s in circle.sources if _is_held(evidence, s)]
+            if (heavy or graphs) and held.isdisjoint((circle.point.site, *(p.site for p in heavy))):
+                yield _case(places, engine, evidence, circle, loop, heavy)
+
+
+def _case(places: Places, engine: Engine, evidence: Evidence, circle: fx.Circle, loop: Op, heavy: list[Point]) -> Case:
+    closure = type(circle.way[0][0]) is Code
+    made = dict.fromkeys(place for p in heavy if (place := places.first(p)) is not None)
+    chain = circle.point.chain()
+    about = Circling(_written(circle.way), closure)
+    function = circle.point.site
+    place = places.of(function) if isinstance(function, Op) else places.of_span(function.unit, function.span)
+    return Case(
+        place,
+        "TML801",
+        evidence.cut | (set() if circle.sole else {Doubt.CHOICE}),
+        loop=places.of(loop),
+        graphs=tuple(made)[:1],
+        calls=tuple(map(places.of, chain[0 if closure else 1 :])),
+        moves=tuple(_set_at(places, engine, circle.way)),
+        about=about,
+    )
+
+
+def repeating(event: Event, point: Point) -> Op | None:
+    """Return the innermost loop that makes something again and again: one of those met, or around the calls."""
+    met = {loop.site for loop in event.loops}
+    for op in point.chain():
+        for around, _ in Layout(op.owner).above(op):
+            if isinstance(around, For | While):
+                return around
+    return next((site for site in met if isinstance(site, Op) and is_inside(point.chain(), site)), None)
+
+
+def _collects(run: Run, loop: Op) -> bool:
+    """Does the loop have the garbage collected itself?"""
+    calls = (serve.point for serve in run.effects(fx.Serve) if serve.name in services.COLLECT)
+    return any(is_inside(point.chain(), loop) for point in calls)
+
+
+def _is_held(evidence: Evidence, source: Source) -> bool:
+    return type(source) is Bare or evidence.graph(source) is not None
+
+
+def _written(way: tuple[tuple[Ref, Key], ...]) -> str:
+    """Return a way as text."""
+    text = begin = _name(way[0][0])
+    for holder, key in way:
+        if isinstance(holder, Bound):
+            text += f" → {_name(holder)}"
+        elif isinstance(holder, Code):
+            text += f" → {_name(holder)}" if text != begin else ""
+            text += f" → {key}" if holder is not way[-1][0] or not isinstance(way[0][0], Code) else ""
+        elif isinstance(key, str) and not _is_box(holder):
+            text += f".{key}"
+        elif isinstance(key, str | int):
+            text += f"[{key!r}]"
+        elif key is not Special.FUNCTION:
+            text += "[…]" if key is ELEMENT or isinstance(key, Ref) else ""
+    return f"{text} → {begin}"
+
+
+def _is_box(holder: Ref) -> bool:
+    return type(holder) is Object and holder.kind in (Kind.DICT, Kind.LIST, Kind.TUPLE)
+
+
+def _name(reference: Ref) -> str:
+    if isinstance(reference, Bound):
+        return _name(reference.code)
+    if isinstance(reference, Code):
+        return f"{reference.function.name.strip('<>')}()"
+    about = getattr(reference, "about", "")
+    return about.cls.name if hasattr(about, "cls") else str(about).rpartition(".")[2]
+
+
+def _set_at(places: Places, engine: Engine, way: tuple[tuple[Ref, Key], ...]) -> Iterator[Place]:
+    """Yield where classes of the project are given the attributes by which one holds the next."""
+    for holder, key in way:
+        if type(holder) is Object and holder.kind is Kind.INSTANCE:
+            methods = (m for cls in engine.index.order(holder.about.cls) for m in cls.methods.values())
+            ops = (op for m in methods for op in m.body if isinstance(op, SetAttribute) and op.name == key)
+            yield from map(places.of, list(ops)[:1])

@@ -1,0 +1,151 @@
+"""Hooking: hooks that are registered again and again on what lasts, and that nothing removes.
+
+A module has its hooks until their handles remove them. Where a function registers one each time it is called, the
+module comes to hold, and to run, all of them, with whatever they close over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import dropwhile, islice
+
+from torchmemlint.doubts import Doubt
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.heap import ELEMENT, reachable
+from torchmemlint.flow.domain.refs import Behind, Input, Loop, Object, Parameters, Ref, Result, Site, root
+from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.fact.outcomes import Case
+from torchmemlint.flow.fact.owners import Registered
+from torchmemlint.flow.fact.places import Places
+from torchmemlint.flow.fact.sequence import Sequence
+from torchmemlint.flow.ir.blocks import is_inside, operations
+from torchmemlint.flow.ir.control import Enter
+from torchmemlint.flow.ir.defuse import definitions
+from torchmemlint.flow.ir.ops import CallMethod, Function, Op, Unit
+from torchmemlint.flow.models.hooks import HANDLE
+
+_TABLES = frozenset("_forward_hooks _forward_pre_hooks _backward_hooks _backward_pre_hooks".split())
+
+
+def registered(places: Places, units: Iterable[Unit], done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
+    """Yield where hooks are registered that come to be more and more."""
+    done = list(done)
+    removed = {handle.site for run, _ in done for handle in _removed(run)}
+    removing = _Removing(units)
+    for run, evidence in done:
+        owners: dict[Ref, set[Ref]] = {}
+        for hooked in run.effects(fx.Hooked):
+            owners.setdefault(hooked.handle, set()).add(hooked.owner)
+        for event, hooked in run.met(fx.Hooked):
+            op = hooked.point.site
+            if not isinstance(op, CallMethod) or op in removed or removing.may_remove(op):
+                continue
+            if op.dropped or hooked.handle not in run.given():
+                yield from _cases(places, run, evidence, event, hooked, len(owners[hooked.handle]) > 1)
+
+
+def _cases(
+    places: Places, run: Run, evidence: Evidence, event: Event, hooked: fx.Hooked, several: bool
+) -> Iterator[Case]:
+    """Yield a case where the same thing is given one more hook each time. `several`: or each of several things is."""
+    owner = hooked.owner.module if type(hooked.owner) is Parameters else hooked.owner
+    life = run.life or frozenset()
+    about = Registered(hooked.kind)
+    around = [effect.loop for effect in event.around if isinstance(effect, fx.Repeat)]
+    through = {loop for loop in around if not _outlasts(run, owner, loop) or _is_taken_from(hooked.point.site, loop)}
+    through.update(around[-1:] if several else ())
+    for loop in around:
+        if isinstance(loop.site, Op) and loop not in through | life and not _is_chosen(event, loop):
+            item = {Doubt.ITEM} if _is_item(owner) and not through else set()
+            yield places.at(hooked.point, "TML802", evidence.cut | item, loop=places.of(loop.site), about=about)
+            return
+    if run.entry.parent is not None and not event.branches and not event.loops - life and _runs_it(run, event, owner):
+        doubts = set() if run.method_of is not None and run.entry.name == "forward" else {Doubt.ONCE}
+        yield places.at(hooked.point, "TML802", evidence.cut | doubts, about=about)
+
+
+def _is_chosen(event: Event, loop: Loop) -> bool:
+    """Does a test of the loop itself, and not of one within it, decide whether it happens?"""
+    inside = dropwhile(lambda effect: not (isinstance(effect, fx.Repeat) and effect.loop is loop), event.around)
+    return isinstance(next(islice(inside, 1, None), None), fx.Fork)
+
+
+def _is_taken_from(site: Site, loop: Loop) -> bool:
+    """Is what is given a hook computed from the item of a loop around it?"""
+    return isinstance(site, CallMethod) and any(op is loop.site for op in definitions(site.owner).origins(site.base))
+
+
+def _outlasts(run: Run, owner: Ref, loop: Loop) -> bool:
+    """Is it the same thing in all iterations: neither made in the loop, nor one of those that the loop goes through?"""
+    begin = root(owner)
+    sites = (getattr(begin, "site", None), *getattr(begin, "context", ()))
+    if type(begin) is Result or (isinstance(loop.site, Op) and is_inside(sites, loop.site)):
+        return False
+    through = reachable(run.state, run.over[loop].refs) if loop in run.over else set()
+    return not any(_is_part(owner, whole) for whole in through)
+
+
+def _is_part(owner: Ref, whole: Ref) -> bool:
+    """Is it the same thing, or an item of it?"""
+    if owner is whole:
+        return True
+    if type(owner) is Behind:
+        return _is_part(owner.base, whole)
+    if type(owner) is Object and type(whole) is Object and isinstance(owner.about, str):
+        return owner.site is whole.site and owner.kind is whole.kind and owner.about.startswith(f"{whole.about}[")
+    return False
+
+
+def _is_item(owner: Ref) -> bool:
+    """Is it an item, of which it is not known whether it is the same each time?"""
+    if type(owner) is Behind:
+        return owner.key is ELEMENT or isinstance(owner.key, Ref) or _is_item(owner.base)
+    return type(owner) is Object and isinstance(owner.about, str) and "[]" in owner.about
+
+
+def _runs_it(run: Run, event: Event, owner: Ref) -> bool:
+    """Does whoever registers it then run the network that it was registered on, which somebody else has made?"""
+    begin, sequence = root(owner), Sequence(run)
+    if type(begin) is not Input and begin is not run.receiver:
+        return False
+    calls = [(met, call.callee.refs) for met, call in run.met(fx.Invoke)]
+    return any(
+        sequence.is_after(met, event) and any(root(r) is begin for r in refs) for met, refs in (*calls, *run.passes())
+    )
+
+
+def _removed(run: Run) -> Iterator[Object]:
+    """Yield the handles that are asked to remove their hooks, or handed to code that may do so."""
+    for call in run.unseen():
+        values = call.arguments.all()
+        if isinstance(call, fx.InvokeMethod) and call.name == "remove":
+            values.append(call.receiver)
+        for reference in (r for value in values for r in reachable(run.state, value.refs)):
+            if type(reference) is Object and reference.about == HANDLE:
+                yield reference
+
+
+class _Removing:
+    """What is written in some files of removing hooks."""
+
+    def __init__(self, units: Iterable[Unit]) -> None:
+        self._units = list(units)
+
+    def may_remove(self, op: CallMethod) -> bool:
+        """Is there code that may remove a hook again? A handle that nothing takes removes none."""
+        taken = definitions(op.owner).following(op)
+        if any(isinstance(one, Enter) for one in taken):
+            return True
+        unit = op.owner.unit
+        if any(not function.mentions.isdisjoint(_TABLES) for function in unit.functions):
+            return True
+        return not op.dropped and any(_removes(f) for one in {unit, *self._units} for f in one.functions)
+
+
+def _removes(function: Function) -> bool:
+    """Is there a call like that of a handle? That of a list is given what to remove."""
+    if "remove" not in function.mentions:
+        return False
+    calls = (op for op in operations(function.body) if isinstance(op, CallMethod) and op.name == "remove")
+    return any(not call.arguments for call in calls)

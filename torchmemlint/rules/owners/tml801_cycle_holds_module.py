@@ -1,0 +1,41 @@
+"""TML801 cycle-holds-module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchmemlint.findings import Applicability, Evidence, Finding, Fix
+from torchmemlint.flow.fact.owners import Circling
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.told import Told
+
+
+class CycleHoldsModule(TellingRule):
+    """An object that holds itself, and a network, is made again and again: each waits for the garbage collector."""
+
+    def tell(self, told: Told) -> Finding:
+        """Say by which way it holds itself."""
+        circling = told.about(Circling)
+        what = "the tensors that it uses stay" if circling.closure else "its network stays"
+        return told.finding(
+            self,
+            f"reference cycle `{circling.way}`: {what} in memory until the garbage collector runs",
+            _evidence(told),
+            fix=Fix(_title(circling), Applicability.HINT),
+        )
+
+
+def _title(circling: Circling) -> str:
+    if circling.closure:
+        return "Define the function outside, and give it what it needs; or use a loop"
+    return "Break the cycle: look the method up by name, hold a `weakref.ref`, or clear it when the work is done"
+
+
+def _evidence(told: Told) -> Iterator[Evidence]:
+    yield told.link(told.case.place, "made here, and held by itself: no reference that goes frees it")
+    for place in told.case.moves:
+        yield told.link(place, "by what is set here")
+    for made in told.case.graphs:
+        yield told.link(made, "made here, and held with it")
+    yield from told.around("another one is made in each iteration")
+    yield from told.called()

@@ -1,0 +1,31 @@
+"""TML802 hook-never-removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchmemlint.findings import Applicability, Evidence, Finding, Fix
+from torchmemlint.flow.fact.owners import Registered
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.told import Told
+
+
+class HookNeverRemoved(TellingRule):
+    """A module is given another hook each time, and nothing removes one."""
+
+    def tell(self, told: Told) -> Finding:
+        """Say what comes to hold more and more hooks."""
+        owner = told.callee_of(told.case.place).removesuffix(f".{told.about(Registered).kind}")
+        each = "iteration" if told.case.loop is not None else "call"
+        return told.finding(
+            self,
+            f"every {each} adds a hook to `{owner}`, and none is ever removed: all are kept and run",
+            _evidence(told),
+            fix=Fix("Keep the handle, and call `handle.remove()` when the hook has done its work", Applicability.HINT),
+        )
+
+
+def _evidence(told: Told) -> Iterator[Evidence]:
+    yield told.link(told.case.place, "the hook stays, with all that it holds, until its handle removes it")
+    yield from told.around("and that is repeated by this loop, for the same module")
+    yield from told.called()

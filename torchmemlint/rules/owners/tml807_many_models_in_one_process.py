@@ -1,0 +1,34 @@
+"""TML807 many-models-in-one-process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchmemlint.findings import Applicability, Evidence, Finding, Fix
+from torchmemlint.flow.fact.owners import Hoarding
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.told import Told
+
+
+class ManyModelsInOneProcess(TellingRule):
+    """The networks of earlier folds or trials are still held while the next one trains, and nothing runs them again."""
+
+    def tell(self, told: Told) -> Finding:
+        """Say what holds the networks."""
+        variable = told.about(Hoarding).variable
+        return told.finding(
+            self,
+            f"`{variable}` keeps the network of every iteration in memory, and none is run again",
+            _evidence(told),
+            fix=Fix(
+                f"Keep numbers in `{variable}`, and of a network that is wanted its `state_dict`, on the CPU",
+                Applicability.HINT,
+            ),
+        )
+
+
+def _evidence(told: Told) -> Iterator[Evidence]:
+    for made in dict.fromkeys((told.case.place, *told.case.graphs)):
+        yield told.link(made, "made here, in each iteration")
+    yield from told.around("this loop has one after the other, and all are held at its end")
+    yield from told.called()
