@@ -71,7 +71,7 @@ PRESETS = (
             "TML114",
             "TML701",
             "TML702",
-            *("TML802", "TML804", "TML805", "TML807"),
+            *("TML802", "TML803", "TML804", "TML805", "TML807"),
         ),
         plugins=False,
     ),
@@ -98,7 +98,7 @@ PRESETS = (
             *("TML501", "TML502", "TML503", "TML504", "TML506", "TML507", "TML508", "TML509", "TML510"),
             "TML605",
             "TML702",
-            *("TML801", "TML802", "TML804", "TML805", "TML807"),
+            *("TML801", "TML802", "TML803", "TML804", "TML805", "TML807"),
         ),
     ),
 )

@@ -10,7 +10,8 @@ from torchmemlint.flow.engine.summaries import _SEEN
 # What happens somewhere, and what comes into being by that: it is no reason to keep anything else.
 UNSEEN = {
     *("Point", "Point | None", "Mode | ModeOf", "Loop", "Place", "tuple[Place, ...]"),
-    *("Function", "Graph", "Derived", "Result", "tuple[Point, ...]", "tuple[tuple[Ref, Key], ...]"),
+    *("Function", "Graph", "Derived", "Result"),
+    *("tuple[Point, ...]", "tuple[tuple[Ref, Key], ...]"),
     *("bool", "str", "frozenset[str]", "Evidence", "Given | None", "How", "Reading", "Remark", "Reset", "Stored"),
 }
 

@@ -359,6 +359,7 @@ class Hooked(Effect):
     owner: Ref
     kind: str  # the method's name
     handle: Ref
+    hook: Value
 
 
 @dataclass(slots=True, eq=False)

@@ -201,9 +201,10 @@ class Noting(Renaming):
 
     def hooked(self, effect: fx.Hooked) -> None:
         """Let what the callee has given a hook hold it."""
+        hook = self.value(effect.hook)
         for handle in self.of(effect.handle).refs:
             for owner in self.of(effect.owner).each():
-                self.frame.log(fx.Hooked(self.at(effect), owner, effect.kind, handle))
+                self.frame.log(fx.Hooked(self.at(effect), owner, effect.kind, handle, hook))
 
     def circle(self, effect: fx.Circle) -> None:
         """Let what the callee has made hold itself, with what the caller has given it."""

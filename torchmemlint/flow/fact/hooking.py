@@ -31,8 +31,8 @@ _TABLES = frozenset("_forward_hooks _forward_pre_hooks _backward_hooks _backward
 def registered(places: Places, units: Iterable[Unit], done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
     """Yield where hooks are registered that come to be more and more."""
     done = list(done)
-    removed = {handle.site for run, _ in done for handle in _removed(run)}
-    removing = _Removing(units)
+    removed = {handle.site for handle in removed_handles(run for run, _ in done)}
+    removing = Removing(units)
     for run, evidence in done:
         owners: dict[Ref, set[Ref]] = {}
         for hooked in run.effects(fx.Hooked):
@@ -115,6 +115,11 @@ def _runs_it(run: Run, event: Event, owner: Ref) -> bool:
     )
 
 
+def removed_handles(runs: Iterable[Run]) -> Iterator[Object]:
+    """Yield the handles that some runs remove hooks by, or may do so."""
+    return (handle for run in runs for handle in _removed(run))
+
+
 def _removed(run: Run) -> Iterator[Object]:
     """Yield the handles that are asked to remove their hooks, or handed to code that may do so."""
     for call in run.unseen():
@@ -126,7 +131,7 @@ def _removed(run: Run) -> Iterator[Object]:
                 yield reference
 
 
-class _Removing:
+class Removing:
     """What is written in some files of removing hooks."""
 
     def __init__(self, units: Iterable[Unit]) -> None:

@@ -33,6 +33,7 @@ from torchmemlint.flow.fact.parts import shared
 from torchmemlint.flow.fact.passes import Passes
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.fact.placing import placing, spared
+from torchmemlint.flow.fact.remaining import remaining
 from torchmemlint.flow.fact.remembering import remembered
 from torchmemlint.flow.fact.retaining import differentiating, retained
 from torchmemlint.flow.fact.retention import retentions
@@ -128,6 +129,7 @@ def outcome(
             *places.memoised(memoised(engine, units, done)),
             *tallied(places, done),
             *registered(places, units, done),
+            *remaining(places, units, done),
             *circling(places, engine, done),
             *hoarding(places, done),
             *viewed(places, engine, done),

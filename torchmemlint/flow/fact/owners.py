@@ -56,4 +56,12 @@ class Hoarding:
     variable: str
 
 
-Owner: TypeAlias = Caching | OnContext | Skipped | Registered | Circling | Hoarding
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """What the hooks of modules leave behind."""
+
+    holder: str  # as it is written in the hook
+    popped: bool  # by a hook of backward? Otherwise it is left by hooks that are removed
+
+
+Owner: TypeAlias = Caching | OnContext | Skipped | Registered | Circling | Hoarding | Remaining

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from torchmemlint.flow.domain.effects import Arguments, Hooked, Register
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, State
-from torchmemlint.flow.domain.kinds import Kind
-from torchmemlint.flow.domain.refs import Behind, Graph, Loop, Object, Point, Ref, extended
-from torchmemlint.flow.domain.values import PLAIN, Value, of, tensor
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.refs import Behind, Bound, Code, Graph, Loop, Object, Point, Ref, extended
+from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, of, tensor
+from torchmemlint.flow.ir.ops import Function
 from torchmemlint.flow.models import containers
 
 HANDLE = "torch.utils.hooks.RemovableHandle"
@@ -27,11 +30,21 @@ def register(frame: Frame, state: State, owner: Value, hook: Value, kind: str, p
                 _run_unseen(frame, state, target, hook, point)
 
 
-def handle(frame: Frame, owner: Ref, kind: str, point: Point) -> Value:
+def handle(site: CallSite, owner: Ref, kind: str) -> Value:
     """Return what removes a hook that was registered."""
-    made = Object.of(Kind.OPAQUE, point.site, point.context, HANDLE)
-    frame.log(Hooked(point, owner, kind, made))
+    made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, HANDLE)
+    site.frame.log(Hooked(site.point, owner, kind, made, site.value(0, "hook")))
     return of(made)
+
+
+def functions(state: State, hook: Value) -> Iterator[Function]:
+    """Yield the functions of the project that a hook may be."""
+    for r in hook.each():
+        code = r.code if type(r) is Bound else r
+        if type(code) is Code:
+            yield code.function
+        elif type(r) is Object and r.kind is Kind.PARTIAL:
+            yield from functions(state, state.heap.get(r, Special.FUNCTION) or UNKNOWN)
 
 
 def _run_unseen(frame: Frame, state: State, target: Ref, hook: Value, point: Point) -> None:

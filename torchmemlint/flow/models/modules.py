@@ -327,7 +327,7 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
         return site.machine.call(frame, state, of(target), site.arguments, site.point)
     if name in HOOKS:
         register(frame, state, of(target), site.value(0, "hook"), name, site.point)
-        return handle(frame, target, name, site.point)
+        return handle(site, target, name)
     if name in PARAMETERS:
         if name == "named_parameters":
             named = _pairs(site, parameter(frame, state, Parameters.of(target), site.point))

@@ -33,7 +33,7 @@ def parameter_method(site: CallSite, target: Parameters, name: str) -> Value:
     if name in ("__next__", "values", "items"):
         return parameter(site.frame, site.state, target, site.point)
     if name in HOOKS:
-        return hooks.handle(site.frame, target, name, site.point)
+        return hooks.handle(site, target, name)
     return tensors.method(site, parameter(site.frame, site.state, target, site.point), name)
 
 

@@ -144,6 +144,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         note="until the garbage collector runs: that depends on how many Python objects the program makes",
     ),
     Experiment("TML802", "a hook for each batch", Effect.GROWTH, owners.hooks_of_each_image, Size()),
+    Experiment("TML803", "pushed without a backward", Effect.GROWTH, owners.pushed_without_backward, Size()),
     Experiment("TML804", "networks in the cache of a function", Effect.GROWTH, owners.cached_networks, Size()),
     Experiment(
         "TML805",

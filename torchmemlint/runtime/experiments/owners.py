@@ -1,4 +1,4 @@
-"""What holds networks and tensors beside graphs: TML801, TML802, TML804, TML805 and TML807."""
+"""What holds networks and tensors beside graphs: TML801 to TML807."""
 
 from __future__ import annotations
 
@@ -50,6 +50,27 @@ def hooks_of_each_image(bench: Bench) -> object:
             if bench.good:
                 handle.remove()
     return model
+
+
+def pushed_without_backward(bench: Bench) -> object:
+    """What a forward hook pushes, and only a backward hook pops, in passes that have no backward."""
+    model = perceptron(bench)
+    stack: list[torch.Tensor] = []
+
+    def push(module: nn.Module, inputs: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
+        if torch.is_grad_enabled() or not bench.good:
+            stack.append(output)
+
+    def pop(module: nn.Module, given: object, gradients: object) -> None:
+        stack.pop()
+
+    model[0].register_forward_hook(push)
+    model[0].register_full_backward_hook(pop)
+    model(examples(bench)).sum().backward()
+    with torch.no_grad():
+        for _ in bench.turns():
+            model(examples(bench))
+    return stack
 
 
 def networks_of_all_folds(bench: Bench) -> object:
