@@ -18,6 +18,7 @@ from torchmemlint.flow.ir.ops import Function, Op
 from torchmemlint.flow.models import modules
 
 _HOLDING = frozenset({Kind.INSTANCE, Kind.MODULE, Kind.OPTIMIZER})
+_CONTAINERS = frozenset({Kind.LIST, Kind.DICT})
 _OF_PROGRAM = frozenset({ELEMENT, Special.NAMED, Special.FUNCTION})
 _MOST = 1_000  # references that are looked at for one object
 Step = tuple[Ref, Key, Value]  # who holds what, under which name
@@ -25,16 +26,16 @@ Step = tuple[Ref, Key, Value]  # who holds what, under which name
 
 def note(frame: Frame, state: State) -> None:
     """Log the circles among what a function has made, and the networks of earlier iterations that are still held."""
-    made_here = [r for r in state.heap.table if type(r) is Object and _begun_by(frame, r) is frame.function]
+    objects = [r for r in state.heap.table if type(r) is Object and r.kind in _HOLDING]
+    made_here = [made for made in objects if _begun_by(frame, made) is frame.function]
     in_circles: set[Ref] = set()
     for made in made_here:
-        if made.older:
-            _note_hoard(frame, state, made)
-        elif made.kind is Kind.INSTANCE and made.context == frame.context and made not in in_circles:
+        if made.kind is Kind.INSTANCE and not made.older and made.context == frame.context and made not in in_circles:
             in_circles |= _note_circle(frame, state, made, Point(made.site, made.context))
+    _note_hoards(frame, state, [made for made in made_here if made.older])
     for name in sorted(frame.function.shared) if type(frame.own) is Object else ():
         for code in (state.heap.get(frame.own, name) or NOTHING).each():
-            if type(code) is Code and code.frame is frame.own:
+            if type(code) is Code and code.frame is frame.own and name in code.function.mentions:
                 _note_circle(frame, state, code, Point(code.function, frame.context))
 
 
@@ -83,18 +84,22 @@ def _is_kept(frame: Frame, state: State, made: Ref) -> bool:
     return older in state.heap.table and _reached(state, [*roots, *outside], older)[2] is not None
 
 
-def _note_hoard(frame: Frame, state: State, made: Object) -> None:
-    """Log that a container of a variable still holds a network of an earlier iteration, on a device."""
-    host = state.heap.get(made, Special.HOST)
-    if made.kind not in _HOLDING or (host is not None and host.constant is True):
-        return
-    heavy = [made] if is_network(frame, made) else [r for r in _reached(state, [made], made)[0] if is_network(frame, r)]
+def _note_hoards(frame: Frame, state: State, older: list[Object]) -> None:
+    """Log which networks of earlier iterations containers of variables still hold on a device."""
+    heavy = {made: [r for r in _reached(state, [made], made)[0] if is_network(frame, r)] for made in older}
+    heavy = {made: found for made, found in heavy.items() if found and not _is_on_host(state, made)}
     for name, value in _variables(frame, state).items() if heavy else ():
-        _, came_by, back = _reached(state, value.each(), made)
-        if back is not None and any(_is_container(holder) for holder, _, _ in _way(came_by, back)):
-            points = tuple(Point(r.site, r.context) for r in heavy if type(r) is Object)
-            frame.log(Hoard(Point(made.site, made.context), points, name))
-            return
+        came_by = _reached(state, value.each(), None)[1]
+        for made in [made for made in heavy if made in came_by]:
+            way = _way(came_by, came_by[made])
+            if any(type(holder) is Object and holder.kind in _CONTAINERS for holder, _, _ in way):
+                points = tuple(Point(r.site, r.context) for r in heavy.pop(made) if type(r) is Object)
+                frame.log(Hoard(Point(made.site, made.context), points, name))
+
+
+def _is_on_host(state: State, made: Object) -> bool:
+    host = state.heap.get(made, Special.HOST)
+    return host is not None and host.constant is True
 
 
 def _variables(frame: Frame, state: State) -> dict[str, Value]:
@@ -103,11 +108,7 @@ def _variables(frame: Frame, state: State) -> dict[str, Value]:
     return state.variables | {name: value for name, value in shared.items() if isinstance(name, str)}
 
 
-def _is_container(holder: Ref) -> bool:
-    return type(holder) is Object and holder.kind in (Kind.LIST, Kind.DICT)
-
-
-def _reached(state: State, roots: Iterable[Ref], end: Ref) -> tuple[list[Ref], dict[Ref, Step], Step | None]:
+def _reached(state: State, roots: Iterable[Ref], end: Ref | None) -> tuple[list[Ref], dict[Ref, Step], Step | None]:
     """Return what some objects hold, each with who does so, and who holds the one that is looked for."""
     met = list(roots)
     came_by: dict[Ref, Step] = {}

@@ -28,20 +28,34 @@ from torchmemlint.flow.models.hooks import HANDLE
 _TABLES = frozenset("_forward_hooks _forward_pre_hooks _backward_hooks _backward_pre_hooks".split())
 
 
-def registered(places: Places, units: Iterable[Unit], done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
+class Hooks:
+    """The hooks that some runs register, and what may remove them."""
+
+    def __init__(self, units: Iterable[Unit], done: Iterable[tuple[Run, Evidence]]) -> None:
+        self.units = list(units)
+        self.seen = [(run, evidence) for run, evidence in done if run.of(fx.Hooked)]
+        self.removed = {handle.site for run, _ in done if self.seen for handle in _removed(run)}
+
+    def may_be_removed(self, hooked: fx.Hooked) -> bool:
+        """Is a hook removed, or is there code that may do so? A handle that nothing takes removes none."""
+        op = hooked.point.site
+        if not isinstance(op, CallMethod) or op in self.removed:
+            return True
+        if any(isinstance(one, Enter) for one in definitions(op.owner).following(op)):
+            return True
+        if any(not function.mentions.isdisjoint(_TABLES) for function in op.owner.unit.functions):
+            return True
+        return not op.dropped and any(_removes(f) for unit in {op.owner.unit, *self.units} for f in unit.functions)
+
+
+def registered(places: Places, hooks: Hooks) -> Iterator[Case]:
     """Yield where hooks are registered that come to be more and more."""
-    done = list(done)
-    removed = {handle.site for handle in removed_handles(run for run, _ in done)}
-    removing = Removing(units)
-    for run, evidence in done:
+    for run, evidence in hooks.seen:
         owners: dict[Ref, set[Ref]] = {}
         for hooked in run.effects(fx.Hooked):
             owners.setdefault(hooked.handle, set()).add(hooked.owner)
         for event, hooked in run.met(fx.Hooked):
-            op = hooked.point.site
-            if not isinstance(op, CallMethod) or op in removed or removing.may_remove(op):
-                continue
-            if op.dropped or hooked.handle not in run.given():
+            if not hooks.may_be_removed(hooked) and hooked.handle not in run.given():
                 yield from _cases(places, run, evidence, event, hooked, len(owners[hooked.handle]) > 1)
 
 
@@ -115,11 +129,6 @@ def _runs_it(run: Run, event: Event, owner: Ref) -> bool:
     )
 
 
-def removed_handles(runs: Iterable[Run]) -> Iterator[Object]:
-    """Yield the handles that some runs remove hooks by, or may do so."""
-    return (handle for run in runs for handle in _removed(run))
-
-
 def _removed(run: Run) -> Iterator[Object]:
     """Yield the handles that are asked to remove their hooks, or handed to code that may do so."""
     for call in run.unseen():
@@ -129,23 +138,6 @@ def _removed(run: Run) -> Iterator[Object]:
         for reference in (r for value in values for r in reachable(run.state, value.refs)):
             if type(reference) is Object and reference.about == HANDLE:
                 yield reference
-
-
-class Removing:
-    """What is written in some files of removing hooks."""
-
-    def __init__(self, units: Iterable[Unit]) -> None:
-        self._units = list(units)
-
-    def may_remove(self, op: CallMethod) -> bool:
-        """Is there code that may remove a hook again? A handle that nothing takes removes none."""
-        taken = definitions(op.owner).following(op)
-        if any(isinstance(one, Enter) for one in taken):
-            return True
-        unit = op.owner.unit
-        if any(not function.mentions.isdisjoint(_TABLES) for function in unit.functions):
-            return True
-        return not op.dropped and any(_removes(f) for one in {unit, *self._units} for f in one.functions)
 
 
 def _removes(function: Function) -> bool:

@@ -23,7 +23,7 @@ from torchmemlint.flow.fact.entries import inner, mentions, runs
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.feeding import feeding
 from torchmemlint.flow.fact.hoarding import hoarding
-from torchmemlint.flow.fact.hooking import registered
+from torchmemlint.flow.fact.hooking import Hooks, registered
 from torchmemlint.flow.fact.layers import Builders
 from torchmemlint.flow.fact.loaders import built
 from torchmemlint.flow.fact.loading import Loading
@@ -100,7 +100,7 @@ def outcome(
     again = [(run, evidence, one) for run, evidence in done for one in retained(engine, run, evidence, training)]
     guards, builders = Guards(), Builders(engine.index)
     shut = [one for run, evidence in done for one in closed(run, evidence, guards)]
-    seen = [run for run, _ in done]
+    seen, hooks = [run for run, _ in done], Hooks(units, done)
     loaders = built(engine, seen)
     fed = list(feeding(engine, builders, seen, loaders))
     placed = list(placing(engine, programs, loaders.values()))
@@ -128,8 +128,8 @@ def outcome(
             *places.lingering(engine, done),
             *places.memoised(memoised(engine, units, done)),
             *tallied(places, done),
-            *registered(places, units, done),
-            *remaining(places, units, done),
+            *registered(places, hooks),
+            *remaining(places, hooks),
             *circling(places, engine, done),
             *hoarding(places, done),
             *viewed(places, engine, done),

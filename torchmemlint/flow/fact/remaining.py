@@ -6,13 +6,13 @@ hook has set on its module stays when the hook is removed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import reachable
 from torchmemlint.flow.domain.refs import Ref, root
 from torchmemlint.flow.fact.evidence import Evidence
-from torchmemlint.flow.fact.hooking import Removing, removed_handles
+from torchmemlint.flow.fact.hooking import Hooks
 from torchmemlint.flow.fact.logs import Met, Run
 from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.fact.owners import Remaining
@@ -42,17 +42,14 @@ _TRAINING = "training"
 Spot = tuple[str, str]  # whose attribute something is, and its name
 
 
-def remaining(places: Places, units: Iterable[Unit], done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
+def remaining(places: Places, hooks: Hooks) -> Iterator[Case]:
     """Yield what hooks leave behind, as some runs show it."""
-    done, units = list(done), list(units)
-    removed = {handle.site for handle in removed_handles(run for run, _ in done)}
-    removing = Removing(units)
     told: set[Op] = set()
-    for run, evidence in done:
-        for case in (*_pushed(places, units, run, evidence, removing), *_set(places, units, run, removed)):
-            if case[0] not in told:
-                told.add(case[0])
-                yield case[1]
+    for run, evidence in hooks.seen:
+        for op, case in (*_pushed(places, hooks, run, evidence), *_set(places, hooks, run)):
+            if op not in told:
+                told.add(op)
+                yield case
 
 
 def _written(op: CallMethod | SetAttribute) -> str:
@@ -61,48 +58,31 @@ def _written(op: CallMethod | SetAttribute) -> str:
     return f"{path}.{op.name}" if isinstance(op, SetAttribute) else path or "the list"
 
 
+def _functions(run: Run) -> Iterator[tuple[fx.Hooked, Function]]:
+    """Yield the hooks that a run registers, each with what it may call."""
+    return ((hooked, f) for hooked in run.effects(fx.Hooked) for f in functions(run.state, hooked.hook))
+
+
 # Pushed by the forward pass, popped by the backward pass.
 
 
-def _pushed(
-    places: Places, units: list[Unit], run: Run, evidence: Evidence, removing: Removing
-) -> Iterator[tuple[Op, Case]]:
-    hooks = list(run.effects(fx.Hooked))
-    popped = {
-        spot: op
-        for hooked in hooks
-        if "backward" in hooked.kind
-        for function in functions(run.state, hooked.hook)
-        for spot, op in _emptied(function)
-    }
-    for hooked in hooks if popped else ():
-        if "forward" not in hooked.kind or (
-            isinstance(hooked.point.site, CallMethod) and removing.may_remove(hooked.point.site)
-        ):
+def _pushed(places: Places, hooks: Hooks, run: Run, evidence: Evidence) -> Iterator[tuple[Op, Case]]:
+    backward = [function for hooked, function in _functions(run) if "backward" in hooked.kind]
+    popped = {spot: op for function in backward for spot, op in _emptied(function)}
+    for hooked, function in _functions(run) if popped else ():
+        if "forward" not in hooked.kind or hooks.may_be_removed(hooked):
             continue
-        for function in functions(run.state, hooked.hook):
-            for spot, op in _grown(function):
-                taken = popped.get(spot)
-                alone = _alone(run, hooked.owner, function) if taken is not None else None
-                if taken is None or alone is None or _is_emptied(units, spot, {function, taken.owner}):
-                    continue
-                loop = next((one.site for one in alone.loops if isinstance(one.site, Op)), None)
-                if loop is not None:
-                    first = places.first(alone.effect.point)
-                    assert first is not None
-                    about = Remaining(_written(op), True)
-                    yield (
-                        op,
-                        Case(
-                            places.of(op),
-                            "TML803",
-                            evidence.cut,
-                            loop=places.of(loop),
-                            calls=(first,),
-                            moves=(places.of(taken),),
-                            about=about,
-                        ),
-                    )
+        for spot, op in _grown(function):
+            taken = popped.get(spot)
+            alone = _alone(run, hooked.owner, function)
+            if taken is None or alone is None or _is_emptied(hooks.units, spot, {function, taken.owner}):
+                continue
+            loop = next((one.site for one in alone.loops if isinstance(one.site, Op)), None)
+            if loop is not None:
+                calls = tuple(map(places.of, alone.effect.point.chain()[:1]))
+                about, moves = Remaining(_written(op), True), (places.of(taken),)
+                at, around = places.of(op), places.of(loop)
+                yield op, Case(at, "TML803", evidence.cut, loop=around, calls=calls, moves=moves, about=about)
 
 
 def _alone(run: Run, owner: Ref, hook: Function) -> Met[fx.Infer] | None:
@@ -112,9 +92,8 @@ def _alone(run: Run, owner: Ref, hook: Function) -> Met[fx.Infer] | None:
     for met in run.of(fx.Infer):
         if _TRAINING in hook.mentions and met.effect.evaluating:
             continue
-        if any(root(owner) is root(r) for r in met.effect.module.refs) or owner in reachable(
-            run.state, met.effect.module.refs
-        ):
+        modules = met.effect.module.refs
+        if any(root(owner) is root(r) for r in modules) or owner in reachable(run.state, modules):
             return met
     return None
 
@@ -122,20 +101,18 @@ def _alone(run: Run, owner: Ref, hook: Function) -> Met[fx.Infer] | None:
 # Set on a module by a hook that is removed.
 
 
-def _set(places: Places, units: list[Unit], run: Run, removed: Collection[object]) -> Iterator[tuple[Op, Case]]:
-    for hooked in run.effects(fx.Hooked):
-        if hooked.point.site not in removed or "forward" not in hooked.kind:
+def _set(places: Places, hooks: Hooks, run: Run) -> Iterator[tuple[Op, Case]]:
+    for hooked, function in _functions(run):
+        if hooked.point.site not in hooks.removed or "forward" not in hooked.kind:
             continue
-        for function in functions(run.state, hooked.hook):
-            for op in operations(function.body):
-                if not isinstance(op, SetAttribute) or not _is_of_pass(function, op.src):
-                    continue
-                spot = _spot(function, op.base, op.name)
-                if spot is not None and spot[0] == _MODULE and not _is_emptied(units, spot, {function}):
-                    at = places.first(hooked.point)
-                    about = Remaining(_written(op), False)
-                    calls = (at,) if at is not None else ()
-                    yield op, Case(places.of(op), "TML803", frozenset(), True, calls=calls, repeated=True, about=about)
+        for op in operations(function.body):
+            spot = _spot(function, op.base, op.name) if isinstance(op, SetAttribute) else None
+            if not isinstance(op, SetAttribute) or spot is None or spot[0] != _MODULE:
+                continue
+            if _is_of_pass(function, op.src) and not _is_emptied(hooks.units, spot, {function}):
+                calls = tuple(map(places.of, hooked.point.chain()[:1]))
+                about = Remaining(_written(op), False)
+                yield op, Case(places.of(op), "TML803", frozenset(), True, calls=calls, about=about)
 
 
 def _is_of_pass(function: Function, temp: Temp) -> bool:
