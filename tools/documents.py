@@ -182,6 +182,19 @@ def coverage() -> str:
     return "\n" + "\n".join(lines) + "\n\n"
 
 
+def promises() -> str:
+    """What autograd promises, each with the page that says so."""
+    from torchmemlint.knowledge.autograd import contracts
+
+    lines = [f"- {one['says']} ([source]({one['source']})){_about(one)}" for one in contracts().values()]
+    return "\n" + "\n".join(lines) + "\n\n"
+
+
+def _about(contract: dict[str, Any]) -> str:
+    named = ", ".join(f"`{name}`" for name in contract.get("names", ()))
+    return f"<br>{named}" if named else ""
+
+
 def api() -> str:
     """The Python API: signatures, what the docstrings say, and the data types as they are written."""
     import torchmemlint
@@ -441,6 +454,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "scaffold": scaffold,
     "plugins": plugins,
     "coverage": coverage,
+    "autograd": promises,
     "retirements": retirements,
     "impact": impact,
     "versions": versions,

@@ -12,13 +12,13 @@ from torchmemlint.flow.fact.stacks import Stacks
 from torchmemlint.flow.fact.versions import Application, Version, in_order
 from torchmemlint.flow.fact.walks import Walk
 from torchmemlint.flow.ir.ops import CallMethod, Class, Function, Op, Super, Unit
-from torchmemlint.knowledge import activations, saved_tensors
+from torchmemlint.knowledge import activations, autograd, saved_tensors
 
 _GAINING = activations.SAVES_ONE | activations.TRANSIENT
 _FUNCTIONS = frozenset(
     name for name in activations.FUNCTIONS if (activations.functional(f"torch.{name}") or "")[9:] in _GAINING
 )
-_HOOKS = frozenset({"register_forward_hook", "register_forward_pre_hook", "register_module_forward_hook"})
+_HOOKS = autograd.names("forward-hooks")
 _COMPILING = frozenset({"torch.jit.script", "torch.jit.script_method"})
 
 

@@ -11,9 +11,10 @@ from torchmemlint.flow.domain.memory import differentiate, sources_of
 from torchmemlint.flow.domain.refs import Object, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value
 from torchmemlint.flow.domain.values import of as value_of
-from torchmemlint.knowledge import torch_api
+from torchmemlint.knowledge import autograd
 from torchmemlint.knowledge.contracts import Contracts
 
+_OPTIONS = autograd.names("backward-options")
 _CALLED = ("runs-without-gradients", "differentiates")
 
 
@@ -45,7 +46,7 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
         return Value(open=True)
     if known.names("differentiates").has_method(name, of):
         named = site.arguments.named.items()  # without those of a tensor's own `backward`
-        given = [*site.arguments.positional, *(v for name, v in named if name not in torch_api.BACKWARD_OPTIONS)]
+        given = [*site.arguments.positional, *(v for name, v in named if name not in _OPTIONS)]
         sources = sources_of(site.state, given[:1])
         if sources:
             differentiate(site.frame, site.state, sources, site.point, False)

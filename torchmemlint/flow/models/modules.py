@@ -27,13 +27,10 @@ from torchmemlint.flow.ir.ops import Class
 from torchmemlint.flow.models import containers, contracted, files, gradients, optimizers, tensors, torch_functions
 from torchmemlint.flow.models.hooks import handle, register, run_hooks
 from torchmemlint.flow.models.parameters import parameter
+from torchmemlint.knowledge import autograd, torch_api
 from torchmemlint.knowledge import modules as known
-from torchmemlint.knowledge import torch_api
 
-HOOKS = frozenset(
-    "register_forward_hook register_forward_pre_hook register_full_backward_hook register_backward_hook "
-    "register_full_backward_pre_hook".split()
-)
+HOOKS = autograd.names("module-hooks")
 METHODS = (known.METHODS - {"type", "forward"}) | HOOKS
 SWITCHES = frozenset({"eval", "train"})
 _OWN = METHODS | SWITCHES | {"forward", gradients.TRAINING}

@@ -26,7 +26,7 @@ from torchmemlint.flow.domain.refs import (
 )
 from torchmemlint.flow.domain.values import NO_SOURCES, PLAIN, Texts, Value, one_tensor, with_graph
 from torchmemlint.flow.models import containers, files, gradients, optimizers
-from torchmemlint.knowledge import operations, torch_api
+from torchmemlint.knowledge import autograd, operations, torch_api
 
 # Only tensors have these, among what training code handles.
 METHODS = frozenset(
@@ -45,6 +45,7 @@ MODULE_OR_TENSOR = frozenset("to cuda cpu half float double bfloat16 type share_
 NO_GRAPH_ATTRIBUTES = torch_api.METADATA_ATTRIBUTES | frozenset({"grad_fn", "data"})
 MOVES = frozenset({"to", "cpu", "cuda"})
 _PLAIN = frozenset({"contiguous", "float"})  # what most tensors are
+_HOOKS = autograd.names("tensor-hooks")
 _READERS = torch_api.READERS
 _DISCRETE = torch_api.DISCRETE
 # They return values, which have the graph, and indices, which have none; those of the second set with a `dim` only.
@@ -92,7 +93,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     if name in _NO_GRAPH:
         note_device(site)
         return PLAIN
-    if name in ("register_hook", "register_post_accumulate_grad_hook"):
+    if name in _HOOKS:
         return PLAIN
     if name in ("zero_", "fill_", "random_", "normal_", "uniform_", "bernoulli_", "set_", "resize_"):
         return PLAIN

@@ -13,12 +13,13 @@ from torchmemlint.flow.domain.memory import computed, differentiate, discrete, s
 from torchmemlint.flow.domain.refs import Leaf, Source
 from torchmemlint.flow.domain.values import PLAIN, Value, join, one_tensor, with_graph
 from torchmemlint.flow.models import containers, files, gradients, guards, tensors
-from torchmemlint.knowledge import checkpoints, operations, torch_api
+from torchmemlint.knowledge import autograd, checkpoints, operations, torch_api
 
 Model = Callable[[CallSite], Value]
 
 _FROM_ARRAYS = frozenset({"from_numpy"})  # of a tensor with a graph they would raise
 _INITIALISERS = "torch.nn.init."
+_OF_CHECKPOINTS = autograd.names("checkpoint-options") | autograd.names("checkpoint-options-not-reentrant")
 PACKED = "packed"  # sequences of different lengths in one tensor
 
 
@@ -37,7 +38,7 @@ def call(site: CallSite, qualified: str) -> Value | None:
     if name in torch_api.DISCRETE:
         site.frame.read(given, Reading.DISCRETE)
         return discrete(site.frame, site.state, given, site.point)
-    if name in torch_api.DESCRIBING or name in torch_api.NOT_OPERATIONS or name in torch_api.METADATA:
+    if name in torch_api.NOT_OPERATIONS or name in torch_api.METADATA:
         return PLAIN
     if name[:1].isupper() and not qualified.startswith("torch.nn.functional."):
         return None
@@ -168,7 +169,7 @@ def _pack(site: CallSite) -> Value:
 def _checkpoint(site: CallSite) -> Value:
     """`checkpoint(function, *args)`: runs the function."""
     arguments, function = site.arguments.rest(), site.value(0, "function")
-    arguments.named = {k: v for k, v in arguments.named.items() if k not in ("use_reentrant", "preserve_rng_state")}
+    arguments.named = {k: v for k, v in arguments.named.items() if k not in _OF_CHECKPOINTS}
     return site.machine.call(site.frame, site.state, function, arguments, site.point)
 
 
@@ -203,13 +204,12 @@ def _variable(site: CallSite) -> Value:
 FUNCTIONS: dict[str, Model] = {
     "torch.autograd.grad": _gradient,
     "torch.autograd.backward": _backward,
-    **{f"torch.autograd.functional.{name}": _derivative(2) for name in ("jacobian", "hessian")},
-    **{f"torch.autograd.functional.{name}": _derivative(3) for name in ("vjp", "jvp", "vhp", "hvp")},
+    **{name: _derivative(place or 0) for name, place in autograd.places("derivatives-without-graph").items()},
     "torch.distributed.autograd.backward": _distributed_backward,
     "torch.nn.Parameter": _parameter,
     "torch.nn.parameter.Parameter": _parameter,
     "torch.utils.checkpoint.checkpoint": _checkpoint,
-    **dict.fromkeys(("torch.func.functional_call", "torch.nn.utils.stateless.functional_call"), _functional),
+    **dict.fromkeys(autograd.names("functional-call"), _functional),
     **{name: partial(files.read, qualified=name) for name in checkpoints.LOADERS},
     "torch.save": _tensors_kept,
     "torch.nn.utils.clip_grad_norm_": _tensors_kept,

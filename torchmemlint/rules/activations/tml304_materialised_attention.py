@@ -8,7 +8,7 @@ from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.flow.names.suites import tests_live_here
-from torchmemlint.knowledge import versions
+from torchmemlint.knowledge import autograd, versions
 from torchmemlint.rules.activations.attention import chain, rewriting
 from torchmemlint.rules.activations.attention.chain import Attention, Kind
 from torchmemlint.rules.base import Rule
@@ -18,10 +18,8 @@ _FUSED_SINCE = (2, 0)  # F.scaled_dot_product_attention; a function in C++, whic
 _SCALE_SINCE = (2, 1)  # its argument `scale`
 _FUSED = "scaled_dot_product_attention"
 # A file that names one of them has chosen already, or looks at the weights from outside.
-_CHOSEN = (
-    "memory_efficient_attention flash_attn flex_attention xformers sdpa "
-    "register_forward_hook register_full_backward_hook register_forward_pre_hook register_hook"
-).split()
+_CHOSEN = frozenset("memory_efficient_attention flash_attn flex_attention xformers sdpa".split())
+_CHOSEN |= autograd.names("module-hooks") | autograd.names("tensor-hooks")
 
 
 class MaterialisedAttention(Rule):

@@ -10,7 +10,7 @@ from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.ir.ops import Call, CallMethod, Import
 from torchmemlint.flow.ir.places import Spread
 from torchmemlint.flow.names.suites import tests_live_here
-from torchmemlint.knowledge import versions
+from torchmemlint.knowledge import autograd, versions
 from torchmemlint.rules.arguments import call_at
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import report_operation
@@ -19,9 +19,9 @@ from torchmemlint.rules.findings import report_operation
 _CHECKPOINT = "torch.utils.checkpoint.checkpoint"
 _CHOICE_SINCE = {_CHECKPOINT: (1, 11), "torch.utils.checkpoint.checkpoint_sequential": (2, 0)}
 _NEVER = (99,)
-_POSITION = 3  # of the choice in `checkpoint_sequential`; that of `checkpoint` is given by keyword only
+_PLACES = autograd.places("checkpoint-recomputes")  # of the choice, where it is not given by keyword only
 # The keywords that the reentrant form of `checkpoint` takes; for others, which it could not hand on, it raises.
-_REENTRANT = frozenset({"function", "use_reentrant", "preserve_rng_state", "determinism_check", "early_stop"})
+_REENTRANT = autograd.names("checkpoint-options") | {"function"}
 
 
 class ImplicitReentrantCheckpoint(Rule):
@@ -52,7 +52,8 @@ def _is_undecided(op: Call | CallMethod, name: str) -> bool:
     spreads = [one.spread for one in op.arguments]
     if Spread.STARS in spreads or any(one.name == "use_reentrant" for one in op.arguments):
         return False
-    return name == _CHECKPOINT or (Spread.STAR not in spreads and spreads.count(Spread.PLAIN) <= _POSITION)
+    place = _PLACES[name]
+    return place is None or (Spread.STAR not in spreads and spreads.count(Spread.PLAIN) <= place)
 
 
 def _is_rebound(formula: Formula, op: Call | CallMethod) -> bool:
