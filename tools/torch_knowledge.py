@@ -1,6 +1,6 @@
 """Derive from an installed torch what its operations do to graphs and memory; writes the data file of `knowledge/`.
 
-    pip install torch expecttest numpy
+    pip install torch expecttest numpy pyyaml
     python tools/torch_knowledge.py            # write torchmemlint/knowledge/torch.json
     python tools/torch_knowledge.py --check    # exit 1 if this torch says otherwise
     python tools/torch_knowledge.py --coverage # what is covered, and the names of what is not
@@ -8,8 +8,15 @@
 Every operation is run on the CPU: on the samples of torch's own test databases (`op_db`, `module_db`) where they have
 it, on a few plausible arguments otherwise. What autograd keeps is seen by `torch.autograd.graph.saved_tensors_hooks`,
 and told apart by the storage that it lies in. Results of all samples are united: "may carry", "may save"; what only
-some samples save is `sometimes` saved. Layers with an in-place form are measured between two convolutions, with and
-without it.
+some samples save is `sometimes` saved. How much is saved beside the inputs, which are there anyway, is said in bytes
+relative to those of the first input (`bytes`: one number, or the least and the most of any sample). Layers with an
+in-place form are measured between two convolutions, with and without it.
+
+What no CPU can run is read off torch's derivative formulas (`torch_formulas.py`; such lines say `formula`). What an
+earlier release had and this one has not keeps its line, which says `until` which release it was seen.
+
+torch's packages for Linux want GPU libraries of some gigabytes, which this does not need: empty libraries of the same
+names that answer "no device" do, and so does a CPU build.
 """
 
 from __future__ import annotations
@@ -29,6 +36,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch_formulas
 from torch import nn
 from torch.utils._pytree import tree_leaves
 
@@ -41,9 +49,8 @@ NAMESPACES = {  # how names of the test database begin, and where the functions 
     "": "torch",
 }
 MOST_SAMPLES = 12
-_NOT_TRIED = frozenset(  # they do not compute: they touch files, processes, devices, or other threads' memory
-    "share_memory_ is_shared set_ apply_ map_ map2_ record_stream storage storage_type untyped_storage backward "
-    "register_hook register_post_accumulate_grad_hook reinforce module_load to_padded_tensor".split()
+_NOT_TRIED = frozenset(  # they do not compute: they touch devices or other threads' memory, or raise
+    "backward module_load record_stream reinforce".split()
 )
 
 
@@ -60,6 +67,9 @@ class Seen:
     from_tensors: bool = False  # was a tensor among the arguments?
     unary: bool = True  # was it never more than one?
     runs: int = 0
+    sizes: dict[str, list[float]] = field(
+        default_factory=dict
+    )  # of what is saved beside inputs: bytes per input's byte
 
 
 def observe(seen: Seen, call: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
@@ -82,14 +92,22 @@ def observe(seen: Seen, call: Callable[..., Any], arguments: tuple[Any, ...], ke
         if _storage(tensor) in roles and _storage(tensor) != 0:
             seen.view = True
         roles.setdefault(_storage(tensor), "output" if index == 0 or tensor.requires_grad else "other")
-    saved = {
-        roles.get(_storage(tensor)) or ("mask" if _is_small(tensor) else "other")
-        for tensor in kept
-        if tensor.numel() > 1  # single numbers cost nothing
-    }
-    seen.saves |= saved
+    own = {_storage(tensor) for tensor in call.parameters()} if isinstance(call, nn.Module) else set()
+    saved: dict[str, dict[int, int]] = {}  # bytes by role and storage
+    for tensor in kept:
+        if tensor.numel() > 1:  # single numbers cost nothing
+            role = roles.get(_storage(tensor)) or ("mask" if _is_small(tensor) else "other")
+            sizes = saved.setdefault(role, {})
+            sizes[_storage(tensor)] = max(sizes.get(_storage(tensor), 0), tensor.numel() * tensor.element_size())
+    seen.saves |= saved.keys()
+    if given and given[0].numel() > 1 and any(graph):
+        whole = given[0].numel() * given[0].element_size()
+        for role, sizes in saved.items():
+            if role not in ("input", "operand"):
+                made = sum(size for storage, size in sizes.items() if storage not in own)
+                seen.sizes.setdefault(role, []).append(made / whole)
     if any(graph) and tensors[0].numel() > 1 and (not given or given[0].numel() > 1):
-        seen.always = saved if seen.always is None else seen.always & saved
+        seen.always = set(saved) if seen.always is None else seen.always & saved.keys()
     seen.view |= _gives_back(call, given, result, arguments, keywords)
 
 
@@ -105,11 +123,12 @@ def _gives_back(
         return False
     tries = []
     if result.dtype != given[0].dtype:
-        tries.append((given[0].detach().to(result.dtype), keywords))
+        tries.append((result.dtype, keywords))
     if "training" in _parameters(call):
-        tries.append((given[0].detach(), keywords | {"training": False}))
-    for first, options in tries:
+        tries.append((given[0].dtype, keywords | {"training": False}))
+    for dtype, options in tries:
         with contextlib.suppress(Exception):
+            first = given[0].detach().to(dtype)
             again = call(first, *arguments[1:], **options)
             if isinstance(again, torch.Tensor) and _storage(again) == _storage(first) != 0:
                 return True
@@ -158,8 +177,17 @@ def entry(seen: Seen, **more: Any) -> dict[str, Any] | None:
             found["saves"] = sorted(seen.saves)
             if seen.saves - (seen.always or set()):
                 found["sometimes"] = sorted(seen.saves - (seen.always or set()))
+            sizes = {role: _size(seen.sizes[role]) for role in sorted(seen.sizes) if any(seen.sizes[role])}
+            if sizes:
+                found["bytes"] = sizes
     found.update((name, value) for name, value in more.items() if value is not None and value is not False)
     return found
+
+
+def _size(ratios: list[float]) -> float | list[float]:
+    """One number, or the least and the most."""
+    least, most = (float(f"{ratio:.3g}") for ratio in (min(ratios), max(ratios)))
+    return least if least == most else [least, most]
 
 
 # -- functions and methods that the test database has --------------------------------------------------------------
@@ -260,6 +288,27 @@ def _image(channels: int = 4, size: int = 8) -> torch.Tensor:
     return _tensor(2, channels, size, size)
 
 
+def _leaf() -> torch.Tensor:
+    return torch.rand(4, 4, requires_grad=True)
+
+
+def _lengths() -> torch.Tensor:
+    return torch.tensor([3, 2])
+
+
+def _quantized(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.quantize_per_tensor(tensor, 0.1, 0, torch.quint8)
+
+
+def _weights(gates: int) -> list[torch.Tensor]:
+    return [_tensor(gates * 6, 4), _tensor(gates * 6, 6), _tensor(gates * 6), _tensor(gates * 6)]
+
+
+def _recurrent(gates: int) -> tuple[Any, ...]:
+    """The arguments of recurrent functions that follow the input and the state."""
+    return _weights(gates), True, 1, 0.0, True, False, False
+
+
 # Arguments of functions of `torch` and `torch.nn.functional` that take none of the plausible ones.
 ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     **dict.fromkeys(
@@ -302,7 +351,82 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "upsample": lambda: (_image(), None, 2),
     "vander": lambda: (_tensor(4),),
     **dict.fromkeys(("view_as_real", "view_as_real_copy"), lambda: (torch.view_as_complex(_tensor(4, 2)),)),
-    "view_as_complex_copy": lambda: (_tensor(4, 2),),
+    "convolution": lambda: (_image(), _tensor(3, 4, 3, 3), None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1),
+    "ctc_loss": lambda: (_tensor(6, 2, 5).log_softmax(-1), torch.ones(2, 3).long(), torch.tensor([6, 6]), _lengths()),
+    "embedding_renorm_": lambda: (_tensor(6, 4), torch.tensor([0, 2]), 1.0, 2.0),
+    "fake_quantize_per_channel_affine": lambda: (_image(), torch.ones(4), torch.zeros(4), 1, 0, 255),
+    **dict.fromkeys(("fftfreq", "rfftfreq"), lambda: (8,)),
+    "from_dlpack": lambda: (torch.ones(4),),
+    "grouped_mm": lambda: (_tensor(2, 16, 16).bfloat16(), _tensor(2, 16, 16).bfloat16()),
+    **{
+        name: lambda gates=gates: (_tensor(5, 2, 4), _tensor(1, 2, 6), *_recurrent(gates))
+        for name, gates in (("gru", 3), ("rnn_relu", 1), ("rnn_tanh", 1))
+    },
+    **dict.fromkeys(
+        "get_autocast_ipu_dtype get_autocast_xla_dtype get_rng_state is_autocast_ipu_enabled is_autocast_xla_enabled "
+        "set_printoptions".split(),
+        tuple,
+    ),
+    "from_numpy": lambda: (torch.ones(4).numpy(),),
+    "frombuffer": lambda: (bytearray(16),),
+    "fused_moving_avg_obs_fake_quant": lambda: (
+        *(_image(), torch.ones(1).long(), torch.ones(1).long()),
+        *(torch.zeros(1), torch.ones(1), torch.ones(1), torch.zeros(1).int()),
+        *(0.1, 0, 255, 0),
+    ),
+    "lstm": lambda: (_tensor(5, 2, 4), [_tensor(1, 2, 6), _tensor(1, 2, 6)], *_recurrent(4)),
+    **dict.fromkeys(("hsmm", "hspmm", "smm"), lambda: (_tensor(4, 4).to_sparse(), _tensor(4, 4))),
+    **dict.fromkeys(
+        ("saddmm", "sspaddmm"), lambda: (_tensor(4, 4).to_sparse(), _tensor(4, 4).to_sparse(), _image()[0, 0, :4, :4])
+    ),
+    **dict.fromkeys(("int_repr", "q_scale", "q_zero_point", "qscheme"), lambda: (_quantized(_image()),)),
+    **dict.fromkeys(
+        ("q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points"),
+        lambda: (torch.quantize_per_channel(_image(), torch.ones(4), torch.zeros(4), 1, torch.quint8),),
+    ),
+    "mkldnn_adaptive_avg_pool2d": lambda: (_image().detach().to_mkldnn(), [2, 2]),
+    **{f"quantized_max_pool{n}d": lambda n=n: (_quantized(_tensor(2, 4, *[8] * n)), [2] * n) for n in (1, 2, 3)},
+    "quantize_per_channel": lambda: (_image(), torch.ones(4), torch.zeros(4), 1, torch.quint8),
+    "quantize_per_tensor": lambda: (_image(), 0.1, 0, torch.quint8),
+    "quantize_per_tensor_dynamic": lambda: (_image(), torch.quint8, False),
+    "resize_as_sparse_": lambda: (torch.eye(3).to_sparse(), torch.eye(4).to_sparse()),
+    "segment_reduce": lambda: (_tensor(4, 4), "sum"),
+    **dict.fromkeys(("set_autocast_ipu_enabled", "set_autocast_xla_enabled"), lambda: (False,)),
+    **dict.fromkeys(("set_autocast_ipu_dtype", "set_autocast_xla_dtype"), lambda: (torch.bfloat16,)),
+    "set_default_tensor_type": lambda: (torch.FloatTensor,),
+    "set_rng_state": lambda: (torch.get_rng_state(),),
+    "sym_ite": lambda: (True, 1, 2),
+    "sparse_bsc_tensor": lambda: ([0, 1], [0], torch.ones(1, 2, 2), (2, 2)),
+    "sparse_bsr_tensor": lambda: ([0, 1], [0], torch.ones(1, 2, 2), (2, 2)),
+    "sparse_compressed_tensor": lambda: ([0, 1, 2], [0, 1], [1.0, 2.0], (2, 2)),
+    **dict.fromkeys(("sparse_csc_tensor", "sparse_csr_tensor"), lambda: ([0, 1, 2], [0, 1], [1.0, 2.0], (2, 2))),
+    # methods
+    "apply_": lambda: (torch.ones(4), lambda number: number + 1),
+    "as_subclass": lambda: (_image(), nn.Parameter),
+    **dict.fromkeys(("ccol_indices", "row_indices"), lambda: (torch.eye(4).to_sparse_csc(),)),
+    **dict.fromkeys(("ccol_indices_copy", "row_indices_copy"), lambda: (torch.eye(4).to_sparse_csc(),)),
+    **dict.fromkeys(("col_indices", "crow_indices"), lambda: (torch.eye(4).to_sparse_csr(),)),
+    **dict.fromkeys(("col_indices_copy", "crow_indices_copy"), lambda: (torch.eye(4).to_sparse_csr(),)),
+    **dict.fromkeys(("coalesce", "is_coalesced"), lambda: (_tensor(4, 4).to_sparse(),)),
+    **dict.fromkeys(
+        ("indices", "indices_copy", "values", "values_copy"), lambda: (_tensor(4, 4).to_sparse().coalesce(),)
+    ),
+    **dict.fromkeys(("is_shared", "is_tensor", "pin_memory"), lambda: (_image(),)),
+    "map2_": lambda: (torch.ones(4), torch.ones(4), torch.ones(4), lambda a, b, c: a + b + c),
+    "map_": lambda: (torch.ones(4), torch.ones(4), lambda a, b: a + b),
+    **dict.fromkeys(("register_hook", "register_post_accumulate_grad_hook"), lambda: (_leaf(), lambda grad: None)),
+    "set_": lambda: (torch.ones(4), torch.ones(2)),
+    "share_memory_": lambda: (_leaf(),),
+    "sparse_mask": lambda: (_tensor(4, 4), torch.eye(4).to_sparse().coalesce()),
+    **dict.fromkeys(("sparse_resize_", "sparse_resize_and_clear_"), lambda: (torch.eye(4).to_sparse(), (5, 5), 2, 0)),
+    **dict.fromkeys(("storage", "storage_type", "untyped_storage"), lambda: (_image(),)),
+    "to_padded_tensor": lambda: (torch.nested.as_nested_tensor([_tensor(2, 3), _tensor(1, 3)]), 0.0),
+}
+# Those of them whose arguments have no places.
+KEYWORDS: dict[str, dict[str, Any]] = {
+    "frombuffer": {"dtype": torch.float32},
+    "segment_reduce": {"lengths": torch.tensor([2, 2])},
+    "sparse_compressed_tensor": {"layout": torch.sparse_csr},
 }
 
 
@@ -312,7 +436,7 @@ def by_trial(call: Callable[..., Any], *, method: bool, name: str = "") -> Seen:
     with _quiet():
         if name in ARGUMENTS:
             with contextlib.suppress(Exception):
-                observe(seen, call, ARGUMENTS[name](), {})
+                observe(seen, call, ARGUMENTS[name](), KEYWORDS.get(name, {}))
             return seen
         for arguments in plausible(method):
             with contextlib.suppress(Exception):
@@ -358,6 +482,7 @@ LAYERS: dict[str, tuple[tuple[Any, ...], Callable[[], tuple[Any, ...]]]] = {
     "PairwiseDistance": ((), lambda: (_tensor(4, 6), _tensor(4, 6))),
     "PixelShuffle": ((2,), lambda: (_image(),)),
     "PixelUnshuffle": ((2,), lambda: (_image(),)),
+    "RNNBase": (("LSTM", 4, 6), lambda: (_tensor(5, 2, 4),)),
     "RReLU": ((), lambda: (_image() - 0.5,)),
     "TransformerDecoder": (
         (nn.TransformerDecoderLayer(8, 2, 16), 1),
@@ -526,7 +651,7 @@ def movers() -> set[str]:
     found: set[str] = set()
     logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)  # it tells of all that fails
     with FakeTensorMode(), _quiet():
-        for name in sorted(set(dir(torch.Tensor)) - _NOT_TRIED):
+        for name in sorted(set(dir(torch.Tensor)) - _NOT_TRIED - ARGUMENTS.keys()):
             if name.startswith("_") or not callable(getattr(torch.Tensor, name)):
                 continue
             for here, arguments in itertools.product(("cpu", "meta"), ((), ("cpu",), ("meta",))):
@@ -540,12 +665,29 @@ def movers() -> set[str]:
 # -- the whole -------------------------------------------------------------------------------------------------------
 
 
+_HELPERS = ("typing", "torch._jit_internal", "torch.overrides", "torch._utils", "torch._utils_internal")
+
+
 def public(module: Any) -> list[str]:
-    """The public callables of a module or class."""
+    """The public callables of a module or class: no helpers that it only imports, nothing that only raises."""
+    named = {name: getattr(module, name) for name in dir(module) if not name.startswith(("_", "has_torch_function"))}
     return sorted(
         name
-        for name in dir(module)
-        if not name.startswith("_") and callable(getattr(module, name)) and not isinstance(getattr(module, name), type)
+        for name, made in named.items()
+        if callable(made)
+        and not isinstance(made, type)
+        and getattr(made, "__module__", None) not in _HELPERS
+        and not torch_formulas.only_raises(made)
+    )
+
+
+def layer_names() -> list[str]:
+    """The layers of torch.nn: its modules less abstract bases and containers, which cannot be called."""
+    named = {name: getattr(nn, name) for name in dir(nn)}
+    return sorted(
+        name
+        for name, made in named.items()
+        if isinstance(made, type) and issubclass(made, nn.Module) and made.forward is not nn.Module.forward
     )
 
 
@@ -586,9 +728,31 @@ def derive() -> dict[str, Any]:
     }
     for name in moving - data["methods"].keys():  # to devices that are not here: as `to` does it
         data["methods"][name] = data["methods"]["to"]
-    data["methods"] = dict(sorted(data["methods"].items()))
+    known = data["functions"]
+    unseen = [n for n in public(torch) if f"torch.{n}" not in known and f"torch.{n.removesuffix('_')}" not in known]
+    data["settings"] = torch_formulas.settings(unseen)
+    lines = torch_formulas.by_formula(sorted(set(unseen) - set(data["settings"])))
+    data["functions"] |= {f"torch.{name}": line for name, line in lines.items()}
+    _keep_older(data)
+    for kind in ("functions", "methods", "modules"):
+        data[kind] = dict(sorted(data[kind].items()))
     data["coverage"] = {part: [covered, of] for part, covered, of, _ in coverage(data)}
     return data
+
+
+def _keep_older(data: dict[str, Any]) -> None:
+    """Keep the lines of what this release has no more, with the release that they were seen in."""
+    before = json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {"torch": data["torch"]}
+    if before["torch"] == data["torch"]:
+        gone = {(kind, name) for kind in before for name, line in _lines(before, kind) if "until" in line}
+    else:
+        gone = {(kind, name) for kind in before for name, _ in _lines(before, kind)}
+    for kind, name in gone:
+        data[kind].setdefault(name, {**before[kind][name], "until": before[kind][name].get("until", before["torch"])})
+
+
+def _lines(data: dict[str, Any], kind: str) -> Iterable[tuple[str, dict[str, Any]]]:
+    return data[kind].items() if kind in ("functions", "methods", "modules") else ()
 
 
 def _takes_in_place(qualified: str) -> dict[str, Any]:
@@ -619,10 +783,10 @@ def coverage(data: dict[str, Any]) -> Iterator[tuple[str, int, int, list[str]]]:
     """Of the public callables of each part of torch: how many are covered, of how many; the names of the others."""
     for module in ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special"):
         known = {name.removeprefix(f"{module}.") for name in data["functions"]}
+        known |= set(data["settings"]) if module == "torch" else set()
         yield _covered(module, public(_found(module)), known)
     yield _covered("torch.Tensor", public(torch.Tensor), data["methods"].keys())
-    layers = sorted(n for n in dir(nn) if isinstance(getattr(nn, n), type) and issubclass(getattr(nn, n), nn.Module))
-    yield _covered("torch.nn", layers, data["modules"].keys())
+    yield _covered("torch.nn", layer_names(), data["modules"].keys())
 
 
 def _covered(part: str, names: list[str], known: Set[str]) -> tuple[str, int, int, list[str]]:

@@ -23,6 +23,7 @@ class Operation:
     graph: bool | tuple[bool, ...]  # may the result (each of several) carry a graph?
     saves: frozenset[str]  # what backward may need: "input", "operand", "output", "mask", "other"
     keeps: frozenset[str]  # what it always needs
+    bytes: dict[str, tuple[float, float]]  # of what it saves beside inputs, per byte of the first: the least, the most
     unary: bool  # it takes one tensor
     discrete: bool  # integers or booleans come out, whatever goes in
     factory: bool  # it takes no tensor
@@ -45,8 +46,11 @@ def function(qualified: str) -> Operation | None:
 
 @lru_cache(maxsize=1024)
 def method(name: str) -> Operation | None:
-    """A method of `torch.Tensor`; None where it is not known."""
-    return _operation("methods", name)
+    """A method of `torch.Tensor`; None where it is not known, or where other objects have one of this name."""
+    return None if name in _OF_DICTS else _operation("methods", name)
+
+
+_OF_DICTS = frozenset({"values"})  # sparse tensors have it, too
 
 
 @lru_cache(maxsize=256)
@@ -110,6 +114,12 @@ def values() -> frozenset[str]:
 
 
 @lru_cache(maxsize=1)
+def settings() -> frozenset[str]:
+    """Functions of `torch` that neither take nor give tensors: settings, random state, files."""
+    return frozenset(_data()["settings"])
+
+
+@lru_cache(maxsize=1)
 def several() -> frozenset[str]:
     """Last names of functions and methods that always give several tensors."""
     data = _data()
@@ -150,6 +160,7 @@ def _read(line: dict[str, Any]) -> Operation:
         tuple(graph) if isinstance(graph, list) else graph,
         saves,
         saves.difference(line.get("sometimes", ())),
+        {role: _range(size) for role, size in line.get("bytes", {}).items()},
         line.get("unary", False),
         line.get("discrete", False),
         line.get("factory", False),
@@ -163,6 +174,11 @@ def _read(line: dict[str, Any]) -> Operation:
         line.get("inplace_effect", ""),
         line.get("inplace_position"),
     )
+
+
+def _range(size: float | list[float]) -> tuple[float, float]:
+    least, most = size if isinstance(size, list) else (size, size)
+    return least, most
 
 
 @lru_cache(maxsize=1)

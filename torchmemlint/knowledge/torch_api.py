@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from torchmemlint.knowledge import operations
+from torchmemlint.knowledge import autograd, operations
 
 # Results that never carry a graph: integer or boolean. By hand: factories, Python booleans that stand for one, and
 # `unique`, whose values have a `grad_fn` that only raises.
@@ -19,8 +19,8 @@ DISCRETE = operations.discrete() | frozenset(
 )
 # The graph ends here: a number or array comes out.
 READERS = frozenset("item tolist numpy __float__ __int__ __array__ is_nonzero asnumpy asscalar".split())
-# Python values or metadata: no tensor comes out, nothing is kept. `retain_grad` gives None, but has an effect.
-METADATA = (operations.values() - READERS - DISCRETE - {"retain_grad"}) | {"storage", "untyped_storage"}
+# Python values or metadata: no tensor comes out, nothing is kept. `retain_grad` and hooks give no tensor, but stay.
+METADATA = operations.values() - READERS - DISCRETE - {"retain_grad"} - autograd.names("tensor-hooks")
 METADATA_ATTRIBUTES = frozenset(
     "shape device dtype ndim is_cuda is_leaf requires_grad layout itemsize nbytes names is_sparse is_quantized".split()
 )
@@ -41,7 +41,6 @@ WIDTHS = {  # bytes of one number
     for name in names.split()
 }
 CUTS = frozenset({"detach", "detach_"})
-BACKWARD_OPTIONS = frozenset({"gradient", "retain_graph", "create_graph", "inputs"})  # keywords of `Tensor.backward`
 # Same elements in another place, dtype, or view: the graph goes through.
 COPIES = frozenset(
     "clone cpu cuda to float double half bfloat16 type type_as contiguous view view_as reshape reshape_as flatten "
@@ -66,7 +65,7 @@ OF_IMAGES = frozenset(
 # Random or constructing functions: a fresh tensor without a graph unless requires_grad=True is given. By hand: those
 # that take a tensor for its shape or its probabilities, that wrap what is mostly no tensor, and constructors of old.
 FACTORIES = operations.factories() | frozenset(
-    "as_tensor asarray bernoulli empty_like from_dlpack from_file from_numpy frombuffer full_like linspace logspace "
+    "as_tensor asarray bernoulli empty_like from_dlpack from_file full_like linspace logspace "
     "normal ones_like poisson rand_like randint_like randn_like tensor zeros_like new_empty new_full new_ones "
     "new_tensor new_zeros FloatTensor LongTensor Tensor IntTensor BoolTensor DoubleTensor HalfTensor ByteTensor".split()
 )
@@ -136,17 +135,9 @@ NOT_COMPUTING = (
     "torch.version.",
     "torch.overrides.",
 )
-NOT_OPERATIONS = frozenset(
-    "save load manual_seed seed initial_seed set_default_dtype set_default_tensor_type set_default_device device dtype "
-    "Generator Size finfo iinfo get_default_dtype get_num_threads set_num_threads is_tensor is_storage is_grad_enabled "
-    "is_inference_mode_enabled is_autocast_enabled autocast compile set_printoptions set_float32_matmul_precision "
-    "use_deterministic_algorithms get_rng_state set_rng_state numel is_floating_point is_complex result_type can_cast "
-    "promote_types set_deterministic_debug_mode get_device_module is_nonzero equal allclose".split()
-)
-# Of these, what gives a number, a size or a description of a type, whatever it is given: no graph comes out.
-DESCRIBING = frozenset(
-    "Size finfo iinfo get_default_dtype get_num_threads is_tensor is_storage is_grad_enabled is_inference_mode_enabled "
-    "is_autocast_enabled numel is_floating_point is_complex result_type can_cast promote_types initial_seed".split()
+# By hand: types, and functions of files and code.
+NOT_OPERATIONS = operations.settings() | frozenset(
+    "load device dtype Generator Size finfo iinfo autocast compile".split()
 )
 
 # Names of one operation. Source: "Alias for ..." in the documentation of torch.

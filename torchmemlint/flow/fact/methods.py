@@ -25,7 +25,7 @@ class Methods:
         """Note a call."""
         self._all[call.result] = call
         known = operations.method(call.name)
-        if call.name != "values" and known is not None:  # dicts have `values`, too
+        if known is not None:
             self._calls[call.result] = call
             if known.result == "value":
                 self.values.add(call.result)
