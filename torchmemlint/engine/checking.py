@@ -112,8 +112,9 @@ def check_text(
     extend: tuple[str, ...] = (),
     pulse: Callable[[], None] | None = None,
     nesting: int = MAX_NESTING,
+    ask: Callable[[FileFacts], None] = lambda facts: None,
 ) -> list[Finding]:
-    """The findings of a `Check` that nothing more is asked of."""
+    """The findings of a `Check` that nothing more is asked of but by `ask`, before."""
     check = Check(
         text,
         path,
@@ -126,6 +127,7 @@ def check_text(
         codes=codes,
     )
     try:
+        _deep(lambda: ask(check.facts))
         return check.findings(codes)
     finally:
         check.release()

@@ -27,6 +27,8 @@ from torchmemlint.source.suppressions import Catalogue
 if TYPE_CHECKING:
     from torchmemlint.baseline import Entry
     from torchmemlint.fixes.apply import FixResult
+    from torchmemlint.flow.fact.outcomes import Arrival
+    from torchmemlint.flow.facts import FileFacts
     from torchmemlint.flow.names.needs import Needs
     from torchmemlint.flow.project import Project
     from torchmemlint.source.cells import CellProgram
@@ -97,6 +99,7 @@ class Reported:
 
     findings: list[Finding]
     unsure: int = 0  # further findings, which are less certain than is asked for
+    arriving: frozenset[Arrival] = frozenset()  # where graphs go that something may need, if that is asked for
 
 
 def check_file(path: Path, profile: Profile, data: bytes | None = None) -> FileResult:
@@ -195,15 +198,23 @@ def is_to_change(finding: Finding, profile: Profile) -> bool:
     return profile.ignoring is not None or finding.fix is not None
 
 
-def _check(text: str, source: SourceText | NotebookText, path: Path, profile: Profile, relevant: bool) -> Reported:
+def _check(
+    text: str,
+    source: SourceText | NotebookText,
+    path: Path,
+    profile: Profile,
+    relevant: bool,
+    *,
+    comparing: bool = False,
+) -> Reported:
     """What is reported of a state of a file's text."""
-    found = report_of(text, path, profile, relevant=relevant)
+    found = report_of(text, path, profile, relevant=relevant, comparing=comparing)
     findings = _unspared(found.findings, text, path, profile)
     if isinstance(source, SourceText):
-        return Reported(findings, found.unsure)
+        return replace(found, findings=findings)
     from torchmemlint.engine import notebooks
 
-    return Reported(notebooks.within_cells(findings, text, source.program), found.unsure)
+    return replace(found, findings=notebooks.within_cells(findings, text, source.program))
 
 
 def _placed(
@@ -241,12 +252,18 @@ def report_of(
     relevant: bool = True,
     around: Project | None = None,
     pulse: Callable[[], None] | None = None,
+    comparing: bool = False,
 ) -> Reported:
     """What is reported of a decoded text after severities and suppression comments, in order, with fingerprints.
 
     `around` replaces the project that this process keeps. `pulse` is called again and again on the way; what it
-    raises ends the check and is passed on.
+    raises ends the check and is passed on. `comparing`: is it also asked where graphs go?
     """
+    arriving: frozenset[Arrival] = frozenset()
+
+    def ask(facts: FileFacts) -> None:
+        nonlocal arriving
+        arriving = facts.arriving() if comparing else arriving
 
     def find(codes: frozenset[str]) -> list[Finding]:
         from torchmemlint.engine import checking, context
@@ -263,9 +280,10 @@ def report_of(
             extend=profile.extend,
             pulse=Watch(profile.limits, pulse),
             nesting=int(profile.limits.nesting),
+            ask=ask,
         )
 
-    return reported(find, text, path, profile, relevant=relevant)
+    return replace(reported(find, text, path, profile, relevant=relevant), arriving=arriving)
 
 
 def reported(
@@ -339,12 +357,15 @@ def _fix(
     from torchmemlint.fixes.apply import fix_text
     from torchmemlint.fixes.write import ChangedMeanwhile, write_atomically
 
-    unsure = {source.text: found.unsure}  # by the texts that were tried
+    known: dict[str, Reported] = {}  # by the texts that were tried
+
+    def check(text: str) -> Reported:
+        if text not in known:
+            known[text] = _check(text, source, path, profile, relevant, comparing=profile.ignoring is None)
+        return known[text]
 
     def recheck(text: str) -> list[Finding]:
-        found = _check(text, source, path, profile, relevant)
-        unsure[text] = found.unsure
-        return found.findings
+        return check(text).findings
 
     def placed(findings: Sequence[Finding], source: SourceText | NotebookText) -> tuple[Finding, ...]:
         return tuple(_placed(list(findings), source, path, profile, relevant))
@@ -357,6 +378,7 @@ def _fix(
             recheck,
             unsafe=profile.unsafe,
             wanted=lambda finding: subject(finding.fingerprint) not in held,
+            arriving=lambda text: check(text).arriving,
         )
         result = _withheld(result, held, unsafe=profile.unsafe)
     else:
@@ -377,7 +399,7 @@ def _fix(
         return FileResult(path, left, not relevant, error=error, unwritten=True, unsure=found.unsure)
     after = source if isinstance(source, SourceText) else load(data, path)
     fixed = _fixed(path, result, source, after)
-    return FileResult(path, placed(result.findings, after), not relevant, fixed, unsure=unsure[result.text])
+    return FileResult(path, placed(result.findings, after), not relevant, fixed, unsure=known[result.text].unsure)
 
 
 def _withheld(result: FixResult, held: dict[str, str], *, unsafe: bool) -> FixResult:

@@ -6,9 +6,10 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from torchmemlint.findings import Finding
+from torchmemlint.findings import Applicability, Finding
 from torchmemlint.fixes.edits import BOM, EditError, Replacement, TextIndex, compatible, replace, resolve
 from torchmemlint.fixes.eligibility import eligible
+from torchmemlint.fixes.graphs import Arrivals, first_lost
 from torchmemlint.fixes.identity import Change, compare
 from torchmemlint.syntax import cst
 from torchmemlint.syntax.patterns import too_deep
@@ -34,6 +35,10 @@ class _Candidate:
     finding: Finding
     replacements: tuple[Replacement, ...]
 
+    @property
+    def is_safe(self) -> bool:
+        return self.finding.fix is not None and self.finding.fix.applicability is Applicability.SAFE
+
 
 def fix_text(
     text: str,
@@ -42,18 +47,21 @@ def fix_text(
     *,
     unsafe: bool,
     wanted: Callable[[Finding], bool] = lambda finding: True,
+    arriving: Callable[[str], Arrivals] = lambda text: frozenset(),
 ) -> FixResult:
     """Apply the eligible fixes of the `wanted` ones of `findings` to `text`, in rounds, until no further one is kept.
 
     `recheck(text)` gives the findings of a changed text; `findings` must be what it gives for `text`.
+    `arriving(text)` says where graphs go that something may need, in what was rechecked last, or in the text itself.
     A fix is kept only if the file still parses, its finding is gone and no other finding has appeared, unless that one
     is less severe and is about what the fix wrote: a loss that is detached where it was added up may show a graph that
-    is built for nothing. Every round that changes the text puts fewer or less severe findings in the place of others,
+    is built for nothing. And a safe fix must lose no graph that something may need, an unsafe one none that is surely
+    differentiated. Every round that changes the text puts fewer or less severe findings in the place of others,
     so the rounds come to an end, and the last one leaves the text alone: applying the result again changes nothing.
     """
     applied: list[Finding] = []
     while True:
-        kept, refused, outcome = _round(text, findings, recheck, unsafe=unsafe, wanted=wanted)
+        kept, refused, outcome = _round(text, findings, recheck, arriving, unsafe=unsafe, wanted=wanted)
         if not kept:
             return FixResult(text, tuple(applied), tuple(refused), tuple(findings))
         applied += [candidate.finding for candidate in kept]
@@ -61,7 +69,13 @@ def fix_text(
 
 
 def _round(
-    text: str, findings: Sequence[Finding], recheck: Recheck, *, unsafe: bool, wanted: Callable[[Finding], bool]
+    text: str,
+    findings: Sequence[Finding],
+    recheck: Recheck,
+    arriving: Callable[[str], Arrivals],
+    *,
+    unsafe: bool,
+    wanted: Callable[[Finding], bool],
 ) -> tuple[list[_Candidate], list[tuple[Finding, str]], tuple[str, Sequence[Finding]]]:
     """Try the fixes that go together on one text.
 
@@ -77,10 +91,14 @@ def _round(
                 waiting.append(_Candidate(finding, resolve(text, finding.fix.edits, index)))
             except EditError as problem:
                 refused.append((finding, str(problem)))
-    trial = _Trial(text, findings, recheck)
+    if not waiting:
+        return [], refused, (text, findings)
+    trial = _Trial(text, findings, recheck, arriving)
     while waiting:
         chosen = set(compatible([candidate.replacements for candidate in waiting]))
-        kept = trial.keep([], [waiting[number] for number in sorted(chosen)], refused)
+        kept: list[_Candidate] = []
+        for safe in (True, False):
+            kept = trial.keep(kept, [waiting[n] for n in sorted(chosen) if waiting[n].is_safe is safe], refused)
         waiting = [candidate for number, candidate in enumerate(waiting) if number not in chosen]
         if kept:
             return kept, refused, trial.outcome(kept)
@@ -90,8 +108,12 @@ def _round(
 class _Trial:
     """Judges sets of changes to one text."""
 
-    def __init__(self, text: str, findings: Sequence[Finding], recheck: Recheck) -> None:
+    def __init__(
+        self, text: str, findings: Sequence[Finding], recheck: Recheck, arriving: Callable[[str], Arrivals]
+    ) -> None:
         self.text = text
+        self.arriving = arriving
+        self.before = arriving(text)
         self.findings = findings
         self.recheck = recheck
         self.compiles = _compile_problem(text) is None
@@ -136,6 +158,11 @@ class _Trial:
         if worse:
             new = min(worse, key=lambda finding: finding.span)
             return f"it would bring {new.code} ({new.name}) at row {new.span.start.row}: {new.message}"
+        lost = first_lost(
+            change, fixed[0].filename, self.before, self.arriving(text), safe=all(c.is_safe for c in candidates)
+        )
+        if lost is not None:
+            return lost
         self._last = (candidates, (text, after))
         return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,6 +36,31 @@ class Change:
             number += 1
         shift = self._shifts[number]
         return start + shift if low is None else low, start + shift
+
+    def origin(self, start: int, end: int) -> tuple[int, int]:
+        """Where a stretch of the new text stood in the old one; what was written anew, where it took the place."""
+        first, last = bisect_right(self._begins, start) - 1, bisect_left(self._begins, end) - 1
+        low, high = start - self._shifts[first + 1], end - self._shifts[last + 1]
+        if first >= 0 and start < self._begins[first] + len(self.replacements[first].content):
+            low = self.replacements[first].start
+        if last >= 0 and end <= self._begins[last] + len(self.replacements[last].content):
+            high = self.replacements[last].end
+        return low, high
+
+    def whole(self, start: int, end: int) -> tuple[int, int]:
+        """A stretch of the old text, with all of what was replaced of what it begins or ends in."""
+        first, last = bisect_right(self._starts, start) - 1, bisect_left(self._starts, end) - 1
+        low = self._starts[first] if first >= 0 and start < self._ends[first] else start
+        return low, self._ends[last] if last >= 0 and end <= self._ends[last] else end
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [change.start for change in self.replacements]
+
+    @cached_property
+    def _begins(self) -> list[int]:
+        """Where the new content of each begins."""
+        return [change.start + shift for change, shift in zip(self.replacements, self._shifts, strict=False)]
 
     @cached_property
     def _ends(self) -> list[int]:

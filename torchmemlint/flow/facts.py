@@ -11,7 +11,7 @@ from torchmemlint.doubts import Doubt
 from torchmemlint.findings import Span
 from torchmemlint.flow.fact.cases import Cases, in_memory
 from torchmemlint.flow.fact.formulas import Formula, Formulas
-from torchmemlint.flow.fact.outcomes import Case, Place
+from torchmemlint.flow.fact.outcomes import Arrival, Case, Place
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.program import Program
@@ -75,6 +75,15 @@ class FileFacts:
             else:
                 self._cases = project.cases(path, text, self.pulse)
         return self._cases
+
+    def arriving(self) -> frozenset[Arrival]:
+        """Where graphs go that something may need, in those runs. To be asked first, or else they are run again."""
+        if self.program.is_of_another_framework:
+            return frozenset()
+        project = self.program.project
+        if project is None:
+            return self._by_itself().arriving(self.path, self.pulse)
+        return project.arriving(self.path, self.source.text, self.pulse)
 
     def formulas(self, words: frozenset[str], layers: frozenset[str] = frozenset()) -> Iterator[Formula]:
         """The formulas of the functions that mention some words; of all, where the file names one of some layers.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from torchmemlint.findings import ContextFile, Lead
 from torchmemlint.flow.fact.cases import Cases
-from torchmemlint.flow.fact.outcomes import Case
+from torchmemlint.flow.fact.outcomes import Arrival, Case
 from torchmemlint.flow.ir.ops import Class, Unit
 from torchmemlint.flow.names.elsewhere import Elsewhere
 from torchmemlint.flow.names.finder import Finder
@@ -184,6 +184,10 @@ class Project:
         for user in (path, *cases.users(path)):
             self._ledger.searched(path, user.stem if user.stem != "__init__" else user.parent.name)
         return found
+
+    def arriving(self, path: Path, text: str, pulse: Callable[[], None] | None) -> frozenset[Arrival]:
+        """Where graphs go that something may need, if a file has this text."""
+        return self._cases(path, text).arriving(path, pulse)
 
     def unit(self, path: Path, text: str) -> Unit | None:
         """A file with this text as operations; None where it is no Python 3."""

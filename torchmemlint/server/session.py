@@ -9,12 +9,14 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
 from torchmemlint.engine.one_file import (
     UNREADABLE,
     Profile,
+    Reported,
     is_passed_over,
     is_relevant,
     of_unreadable_cells,
@@ -23,6 +25,7 @@ from torchmemlint.engine.one_file import (
 from torchmemlint.engine.runner import profile_for
 from torchmemlint.findings import Finding, Position, Span
 from torchmemlint.fixes.apply import FixResult, fix_text
+from torchmemlint.fixes.graphs import Arrivals
 from torchmemlint.flow.project import Project
 from torchmemlint.knowledge.contracts import contracts
 from torchmemlint.server.documents import PYTHON, Documents, path_of
@@ -217,7 +220,7 @@ class Session:
         start = time.perf_counter()
         profile = profile_for(folder.settings_for(unit.path.parent), unit.path)
         files = folder.files(profile.root or unit.path.parent)
-        found = self._findings(unit, unit.text, profile, files, pulse)
+        found = tuple(self._reported(unit, unit.text, profile, files, pulse).findings)
         findings, kept = _shown(unit, found, good, folder)
         seconds = time.perf_counter() - start
         self._tidy()
@@ -225,21 +228,30 @@ class Session:
         asked, searched = frozenset(files.asked), files.texts.was_asked
         return Checked(unit, tuple(findings), kept, asked, searched, seconds, number)
 
-    def _findings(
-        self, unit: Unit, text: str, profile: Profile, files: EditedFiles, pulse: Pulse
-    ) -> tuple[Finding, ...]:
+    def _reported(
+        self,
+        unit: Unit,
+        text: str,
+        profile: Profile,
+        files: EditedFiles,
+        pulse: Pulse,
+        *,
+        comparing: bool = False,
+    ) -> Reported:
         pulse()
         data = text.encode("utf-8", "surrogatepass")
         relevant = is_relevant(data, profile.contracts)
         if is_passed_over(data, relevant):
-            return ()  # passed over, as in a run
+            return Reported([])  # passed over, as in a run
         files.begin(dict(self.documents.files()))
         project = Project(profile.root or unit.path.parent, contracts(profile.contracts), files)
-        found: tuple[Finding, ...] | None = None
+        found: Reported | None = None
         try:
-            found = tuple(report_of(text, unit.path, profile, relevant=relevant, around=project, pulse=pulse).findings)
+            found = report_of(
+                text, unit.path, profile, relevant=relevant, around=project, pulse=pulse, comparing=comparing
+            )
         finally:
-            files.end(whole=found is not None and not _is_unreadable(found))
+            files.end(whole=found is not None and not _is_unreadable(found.findings))
         return found
 
     def _fix(
@@ -255,11 +267,17 @@ class Session:
         profile = profile_for(folder.settings_for(unit.path.parent), unit.path)
         files = folder.files(profile.root or unit.path.parent)
 
-        def recheck(text: str) -> tuple[Finding, ...]:
-            found = self._findings(unit, text, profile, files, pulse)
-            return folder.new_among(found, unit.path, lambda: text)
+        @cache
+        def reported(text: str) -> Reported:
+            return self._reported(unit, text, profile, files, pulse, comparing=True)
 
-        return fix_text(unit.text, findings, recheck, unsafe=unsafe, wanted=wanted)
+        def recheck(text: str) -> tuple[Finding, ...]:
+            return folder.new_among(tuple(reported(text).findings), unit.path, lambda: text)
+
+        def arriving(text: str) -> Arrivals:
+            return reported(text).arriving
+
+        return fix_text(unit.text, findings, recheck, unsafe=unsafe, wanted=wanted, arriving=arriving)
 
     def _tidy(self) -> None:
         self._checks += 1

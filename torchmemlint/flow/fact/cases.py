@@ -18,7 +18,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.callers import Calling
 from torchmemlint.flow.fact.entries import mentions
 from torchmemlint.flow.fact.judgement import outcome, overwriting
-from torchmemlint.flow.fact.outcomes import Backward, Built, Case, Forward, Outcome, Place, seen_once
+from torchmemlint.flow.fact.outcomes import Arrival, Backward, Built, Case, Forward, Outcome, Place, seen_once
 from torchmemlint.flow.fact.wasting import placed
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Unit
@@ -65,6 +65,7 @@ class Cases:
         self._calling: dict[str, tuple[Path, ...]] = {}  # by method: the files that call it, or one of its name
         self._asked: dict[Path, set[str]] = {}  # by file: the methods whose callers were looked for
         self._engines: dict[_Kind, Engine] = {}  # what one has run serves all files of its kind
+        self._compares = False  # is it asked where graphs go?
         self._age = 0  # how often references had been forgotten when it began
 
     def of(self, path: Path, pulse: Callable[[], None] | None = None) -> list[Case]:
@@ -111,6 +112,18 @@ class Cases:
         """The loaders that a file builds, with what they are given in all runs."""
         found = (one for outcome in self._outcomes_on(path, pulse) for one in outcome.built)
         return seen_once(one for one in found if one.place.path == path)
+
+    def arriving(self, path: Path, pulse: Callable[[], None] | None = None) -> frozenset[Arrival]:
+        """Where graphs go that something may need, in the runs of a file and of the files that import it."""
+        groups = self._groups(path)
+        for group in groups:
+            if group in self._outcomes and self._outcomes[group].arriving is None:
+                del self._outcomes[group]
+        self._compares = True
+        try:
+            return frozenset().union(*(self._outcome(group, pulse).arriving or () for group in groups))
+        finally:
+            self._compares = False
 
     def needed(self, paths: Iterable[Path]) -> dict[Group, list[Group]]:
         """The files that are run for the cases of some: by group, each with those that show what is called in it.
@@ -312,7 +325,8 @@ class Cases:
                 raise
 
         try:
-            found = outcome(self._running(group[0], watched), group, users, named, quietly, differentiating)
+            engine = self._running(group[0], watched)
+            found = outcome(engine, group, users, named, quietly, differentiating, comparing=self._compares)
             return replace(found, asked=frozenset(asked))
         except Exception as error:
             self._engines.clear()

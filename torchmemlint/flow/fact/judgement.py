@@ -13,6 +13,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles, supplying
 from torchmemlint.flow.fact.accelerated import accelerated
 from torchmemlint.flow.fact.activating import out_of_place
+from torchmemlint.flow.fact.arrivals import Arrivals
 from torchmemlint.flow.fact.arriving import created, doubled
 from torchmemlint.flow.fact.callers import calling
 from torchmemlint.flow.fact.circling import circling
@@ -61,11 +62,14 @@ def outcome(
     named: Callable[[Set[str]], bool],
     quietly: Callable[[str], bool],
     deriving: Callable[[], Iterable[Unit]],
+    *,
+    comparing: bool,
 ) -> Outcome:
     """Run some files. `users` are what the files show that import these: what they call is seen there.
 
     `named` says whether functions of those mention some names, `quietly` whether any other file that turns gradients
-    off calls a method of some name. `deriving` gives all files that ask autograd for gradients.
+    off calls a method of some name. `deriving` gives all files that ask autograd for gradients. `comparing`: is the
+    outcome to be compared with that of another text?
     """
     sources = engine.index.sources
     sources.sought.clear()
@@ -100,6 +104,7 @@ def outcome(
     again = [(run, evidence, one) for run, evidence in done for one in retained(engine, run, evidence, training)]
     guards, builders = Guards(), Builders(engine.index)
     shut = [one for run, evidence in done for one in closed(run, evidence, guards)]
+    readers = Readers(units, {name for user in users for name in user.mentioned})
     seen, hooks = [run for run, _ in done], Hooks(units, done)
     loaders = built(engine, seen)
     fed = list(feeding(engine, builders, seen, loaders))
@@ -150,7 +155,8 @@ def outcome(
         frozenset(places.of(site) for run in passes for site in run.unsettled()),
         frozenset(tuple(map(places.of, p.point.chain())) for run in passes if run.run.cut for p in run.untold()),
         frozenset(map(places.of, needing_gradients)),
-        frozenset(places.left(done, Readers(units, {name for user in users for name in user.mentioned}))),
+        frozenset(places.left(done, readers)),
+        frozenset(Arrivals(places, passes, readers, held, handing).all()) if comparing else None,
         forwards(places, passes),
         backwards(places, seen),
         {places.of_span(f.unit, f.span): mode for f, mode in engine.called.items()},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -46,6 +47,29 @@ class Left:
         if any(map(is_in, self.made)):
             return None
         return next(filter(is_in, self.places), None)
+
+
+class Arriving(enum.Enum):
+    """What becomes of a graph at a place, or what may train there."""
+
+    DIFFERENTIATED = "is differentiated"
+    RETURNED = "is returned"
+    STORED = "is stored"
+    GIVEN = "is given to code that was not seen"
+    TRAINED = "may be trained by code that was not seen"
+
+
+Begin: TypeAlias = tuple[tuple[Place, ...], str]  # where a graph begins, with the calls that led there; a parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A graph goes somewhere. `doubtful`: it may be a waste."""
+
+    how: Arriving
+    at: tuple[Place, ...]  # with the calls that led there, innermost first
+    begin: Begin
+    doubtful: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,6 +405,7 @@ class Outcome:
     cut: frozenset[tuple[Place, ...]] = frozenset()  # those of each such pass in a run that was not followed to its end
     needing: frozenset[Place] = frozenset()  # what differentiates, may do so, or computes with a graph of its caller
     leaving: frozenset[Left] = frozenset()  # what code leaves beside its results
+    arriving: frozenset[Arrival] | None = None  # None: nobody has asked for it
     forwards: tuple[Forward, ...] = ()
     backwards: tuple[Backward, ...] = ()
     called: Mapping[Place, Mode] = field(default_factory=dict)  # functions, and in which mode

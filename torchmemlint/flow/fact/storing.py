@@ -31,19 +31,22 @@ class Store(NamedTuple):
 def stores(run: Run, evidence: Evidence) -> Iterator[Store]:
     """Yield what a run stores where other code may find it."""
     graphs = _with_graph(run, evidence)
+    return (store for store, sources in stored(run) if not graphs.isdisjoint(sources))
+
+
+def stored(run: Run) -> Iterator[tuple[Store, frozenset[Source]]]:
+    """Yield all that a run stores, with what it is."""
     for slotted in run.effects(fx.Slotted):
-        if not graphs.isdisjoint(slotted.sources):
-            slot = slotted.slot
-            yield Store(slotted.point, _made(slot.holder), _named(slot.key))
+        slot = slotted.slot
+        yield Store(slotted.point, _made(slot.holder), _named(slot.key)), slotted.sources
     for put in run.effects(fx.Put):
-        if not graphs.isdisjoint(put.sources):
-            yield Store(put.point, put.made, put.names)
+        yield Store(put.point, put.made, put.names), put.sources
     for write in run.effects(fx.Write):
-        if not graphs.isdisjoint(reached(run.state, write.value, HOLDERS)):
-            holder = write.holder
-            item = write.item or not isinstance(write.key, str)
-            attribute = holder.key if item and type(holder) is Behind else write.key
-            yield Store(write.point, _made(holder), _named(attribute))
+        holder = write.holder
+        item = write.item or not isinstance(write.key, str)
+        attribute = holder.key if item and type(holder) is Behind else write.key
+        sources = reached(run.state, write.value, HOLDERS)
+        yield Store(write.point, _made(holder), _named(attribute)), sources
 
 
 def _named(key: object) -> frozenset[str]:
@@ -77,18 +80,26 @@ def _begins(source: Source, evidence: Evidence) -> bool:
 def needing(run: Run, evidence: Evidence) -> Iterator[Point]:
     """Yield where a run differentiates, or hands a network to code out of view, which may do so."""
     yield from (event.effect.point for event in run.of(fx.Differentiate))
-    holding: set[Ref | Point] = set()  # what was given a network, by where it was made or itself
+    yield from _taught(run, evidence)
+    yield from (call.point for call in teaching(run, evidence))
+
+
+def _taught(run: Run, evidence: Evidence) -> Iterator[Point]:
     for use in run.effects(fx.Use):
         if use.evidence is fx.Evidence.TAUGHT and evidence.is_network(use.reference):
-            holding.add(use.point)
             yield use.point
+
+
+def teaching(run: Run, evidence: Evidence) -> Iterator[fx.Invoke | fx.InvokeMethod]:
+    """Yield the calls of code out of view that may differentiate: what is given a network, or what such a call gave."""
+    holding: set[Ref | Point] = set(_taught(run, evidence))  # what was given a network, by where it was made or itself
     for call in run.unseen():
         given = contained(run.state, call.arguments.all())
         called = call.callee.refs if isinstance(call, fx.Invoke) else call.receiver.refs
         holds = {root(r) for r in (*given, *called)} | {made for r in called if (made := _made(r)) is not None}
         if not holds.isdisjoint(holding) or any(map(evidence.is_network, given)):
             holding.add(call.result)
-            yield call.point
+            yield call
 
 
 class Readers:

@@ -1,0 +1,85 @@
+"""Comparing where the graphs of a program go before and after a change: see `flow/fact/arrivals.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TypeAlias
+
+from torchmemlint.fixes.edits import TextIndex
+from torchmemlint.fixes.identity import Change
+from torchmemlint.flow.fact.outcomes import Arrival, Arriving, Place
+from torchmemlint.syntax.source_module import SourceModule, span_in
+from torchmemlint.syntax.text import shortened
+
+Arrivals: TypeAlias = frozenset[Arrival]
+_Spot: TypeAlias = tuple[
+    Path, tuple[int, ...]
+]  # a stretch of a file: of that which is changed, in offsets of the old text
+_TRAINING = frozenset({Arriving.DIFFERENTIATED, Arriving.TRAINED})
+_SHOWN = 40  # characters of code
+
+
+def first_lost(change: Change, path: Path, before: Arrivals, after: Arrivals, *, safe: bool) -> str | None:
+    """Why a change of a file must not be made: a graph would be lost that something may need; None if none is.
+
+    If it need not be `safe`, only those count that are surely needed to train.
+    """
+    new, old = _Text(path, change, old=False), _Text(path, change, old=True)
+    left = {new.key(one) for one in after}
+    lost = [one for one in before if old.key(one) not in left]
+    if not safe:
+        lost = [one for one in lost if one.how in _TRAINING and not one.doubtful]
+    return (
+        old.told(min(lost, key=lambda one: (one.doubtful, list(Arriving).index(one.how), one.at, one.begin)))
+        if lost
+        else None
+    )
+
+
+class _Text:
+    """One of the two texts, and where its places stand in the old one."""
+
+    def __init__(self, path: Path, change: Change, *, old: bool) -> None:
+        text = change.before if old else change.after
+        self._path, self._change, self._old = path, change, old
+        self._rows, self._index = SourceModule.rows_of(text), TextIndex.of(text)
+        self._known: dict[Place, _Spot] = {}
+
+    def key(self, one: Arrival) -> tuple[Arriving, tuple[_Spot, ...], tuple[_Spot, ...], str]:
+        """What tells an arrival from others, in either text."""
+        places, name = one.begin
+        return one.how, self._spots(one.at), self._spots(places), name
+
+    def told(self, one: Arrival) -> str:
+        """What it would mean to lose an arrival."""
+        where = self._where(one.at)
+        if one.how is Arriving.TRAINED:
+            return f"a network {one.how.value} {where}, which would run with gradients off"
+        places, name = one.begin
+        what = f"of what `{name}` is given" if name and places else f"of {self._code(places)}"
+        return f"the graph {what} {one.how.value} {where}, and would be lost"
+
+    def _where(self, places: tuple[Place, ...]) -> str:
+        if not places:
+            return "elsewhere"
+        row = f"at row {places[0].span[0]}"
+        return row if places[0].path == self._path else f"{row} of {places[0].path.name}"
+
+    def _code(self, places: tuple[Place, ...]) -> str:
+        if not places or places[0].path != self._path:
+            return "a pass"
+        return f"`{shortened(' '.join(span_in(self._rows, places[0].span).text(self._rows).split()), _SHOWN)}`"
+
+    def _spots(self, places: Iterable[Place]) -> tuple[_Spot, ...]:
+        return tuple(map(self._spot, places))
+
+    def _spot(self, place: Place) -> _Spot:
+        if place not in self._known:
+            self._known[place] = place.path, place.span if place.path != self._path else self._offsets(place)
+        return self._known[place]
+
+    def _offsets(self, place: Place) -> tuple[int, int]:
+        span = span_in(self._rows, place.span)
+        start, end = self._index.offset(span.start), self._index.offset(span.end)
+        return self._change.whole(start, end) if self._old else self._change.origin(start, end)
