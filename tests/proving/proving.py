@@ -5,13 +5,14 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from torchmemlint.doubts import Confidence
 from torchmemlint.engine import context
-from torchmemlint.engine.one_file import ABOUT_THE_RUN, Profile, report_of
+from torchmemlint.engine.one_file import ABOUT_THE_RUN, Profile, Reported, report_of
 from torchmemlint.findings import Applicability, Finding
-from torchmemlint.fixes.apply import Recheck, fix_text
+from torchmemlint.fixes.apply import FixResult, fix_text
 from torchmemlint.fixes.edits import apply_edits
 from torchmemlint.fixes.eligibility import eligible
 from torchmemlint.rules.registry import all_rules
@@ -101,29 +102,50 @@ def _variants(files: Mapping[str, str], found: Proof, *, unsafe: bool) -> Iterat
         every = {safe: _Variant(dict(files), safe, [], str) for safe in ((True, False) if unsafe else (True,))}
         for name, text in files.items():
 
-            def recheck(text: str, path: Path = root / name) -> list[Finding]:
-                return report_of(text, path, profile).findings
+            @cache
+            def reported(text: str, path: Path = root / name) -> Reported:
+                return report_of(text, path, profile, comparing=True)
 
-            findings = recheck(text)
+            findings = reported(text).findings
             fixable = [one for one in findings if _is_fixable(one)]
             for finding in fixable:
                 assert finding.fix is not None
                 safe = finding.fix.applicability is Applicability.SAFE
                 found.safe, found.unsafe = found.safe + safe, found.unsafe + (not safe)
                 after = apply_edits(text, finding.fix.edits)
-                yield _Variant({**files, name: after}, safe, [finding], _refusal(text, findings, recheck, finding))
+                yield _Variant({**files, name: after}, safe, [finding], _refusal(text, findings, reported, finding))
             for safe, whole in every.items():
                 if any(eligible(one, unsafe=not safe) for one in fixable):
-                    result = fix_text(text, findings, recheck, unsafe=not safe)
+                    result = _fixed(text, findings, reported, unsafe=not safe)
                     whole.files[name] = result.text
                     whole.fixed.extend(result.applied)
         yield from every.values()
     context.forget()
 
 
-def _refusal(text: str, findings: list[Finding], recheck: Recheck, finding: Finding) -> Callable[[], str]:
+def _fixed(
+    text: str,
+    findings: list[Finding],
+    reported: Callable[[str], Reported],
+    *,
+    unsafe: bool,
+    wanted: Callable[[Finding], bool] = lambda finding: True,
+) -> FixResult:
+    return fix_text(
+        text,
+        findings,
+        lambda text: reported(text).findings,
+        unsafe=unsafe,
+        wanted=wanted,
+        arriving=lambda text: reported(text).arriving,
+    )
+
+
+def _refusal(
+    text: str, findings: list[Finding], reported: Callable[[str], Reported], finding: Finding
+) -> Callable[[], str]:
     def refused() -> str:
-        result = fix_text(text, findings, recheck, unsafe=True, wanted=lambda one: one is finding)
+        result = _fixed(text, findings, reported, unsafe=True, wanted=lambda one: one is finding)
         return result.rolled_back[0][1] if result.rolled_back else ""
 
     return refused
