@@ -9,7 +9,7 @@ from torchmemlint.closure import closure
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Effect
-from torchmemlint.flow.domain.heap import Mode, reachable
+from torchmemlint.flow.domain.heap import Mode, reachable, reached
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import How, Reading
 from torchmemlint.flow.domain.refs import Behind, Leaf, Loop, Object, Point, Ref, Result, Source, first_key, path, root
@@ -63,6 +63,9 @@ class Passes:
         for slotted in run.effects(fx.Slotted):
             if slotted.slot.holder in lasting or self._is_part(slotted.slot.holder):
                 sources |= slotted.sources
+        for write in run.effects(fx.Write):
+            if write.key is Special.CACHED:  # a decorator hands it out to whoever calls next
+                sources |= reached(run.state, write.value)
         if not self.trains:  # it may be done elsewhere, with what containers hold
             for holder in lasting:
                 for value in run.state.heap.edges(holder).values():
