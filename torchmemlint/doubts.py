@@ -47,6 +47,7 @@ class Doubt(enum.Enum):
     RESET = "it is emptied or replaced only under a condition"
     CUT = "the code that leads here was too long to be followed to its end"
     ORDER = "whether samples are read in order depends on a value: in order, the workers share one copy"
+    HEAD = "the class of the network was not seen, which may compute fewer logits than those of all positions"
     INTENDED = "what reads it afterwards may want the new value"
     LITTLE = "it is small: less than 64 KiB, by the sizes in the source"
     SIZE = "it is only worth a change for large tensors, and their size was not seen"
@@ -89,7 +90,7 @@ OF_WORTH = frozenset({Doubt.LITTLE, Doubt.SIZE})
 """Doubts whether what is found is worth a change, not whether it is so."""
 
 
-_LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.GIVEN, Doubt.BESIDE, Doubt.BY_NAME})
+_LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.GIVEN, Doubt.BESIDE, Doubt.BY_NAME, Doubt.HEAD})
 _SLIGHT = frozenset({Doubt.EVALUATED, Doubt.HANDED})  # with one of those, a finding is still likely
 
 

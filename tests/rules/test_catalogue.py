@@ -19,7 +19,8 @@ FAMILIES = {  # "-": a code without a rule
     "2": "eval-without-no-grad no-op-grad-mode forward-then-detach no-grad-instead-of-inference-mode "
     "tensor-data-attribute untrained-module-in-graph",
     "3": "out-of-place-activation inplace-hazard ineffective-inplace materialised-attention concat-in-loop "
-    "repeat-instead-of-expand pairwise-broadcast dense-one-hot unfused-log-softmax implicit-reentrant-checkpoint",
+    "repeat-instead-of-expand pairwise-broadcast dense-one-hot unfused-log-softmax implicit-reentrant-checkpoint "
+    "full-vocabulary-logits",
     "4": "loader-without-workers loader-unpinned blocking-transfer loader-respawns-workers dataset-of-python-objects "
     "device-tensor-in-worker oversized-worker-pool",
     "5": "host-then-device empty-cache-in-loop gc-collect-in-loop load-without-map-location state-dict-copy-on-device "

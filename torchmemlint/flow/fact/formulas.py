@@ -301,7 +301,7 @@ class Formula:
 
     def takings(self, operation: Operation) -> list[Taking]:
         """All places where an operation's result is taken, but for looks at its shape and the like."""
-        found = self._takings(operation.dst)
+        found = self.uses(operation.dst)
         place = operation.op.place if isinstance(operation.op, ops.Operate | ops.CallMethod) else None
         if place is not None:  # what changes in place is there, too
             local = isinstance(place, Name) and self._names.is_local(place)
@@ -312,7 +312,8 @@ class Formula:
         """The operations that take a value, before it has a name."""
         return self.flow.taken.get(temp, [])
 
-    def _takings(self, temp: Temp) -> list[Taking]:
+    def uses(self, temp: Temp) -> list[Taking]:
+        """All places where a value is taken, also by way of names, but for looks at its shape and the like."""
         found: list[Taking] = []
         for op in self.taken(temp):
             if isinstance(op, ops.Bind):
@@ -326,7 +327,7 @@ class Formula:
         found: list[Taking] = []
         for load in self._names.readers.get(definition, ()):
             if len(self._names.at[load]) == 1:
-                found += self._takings(load.dst)
+                found += self.uses(load.dst)
             else:
                 found += [Taking(op, load.dst) for op in self.taken(load.dst) if not looks(op, load.dst)]
         return found

@@ -87,6 +87,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment("TML308", "rows looked up by a product", Effect.PEAK, materialisation.looked_up_by_product, Size()),
     Experiment("TML308", "one-hot targets", Effect.PEAK, materialisation.one_hot_targets, Size()),
     Experiment("TML309", "the logarithm of a softmax", Effect.PEAK, materialisation.log_of_softmax, Size()),
+    Experiment("TML311", "words after the last token", Effect.PEAK, materialisation.words_of_last_token, Size()),
+    Experiment("TML311", "one word of each token", Effect.PEAK, materialisation.log_of_each_word, Size()),
     Experiment(
         "TML303",
         "SiLU in place",

@@ -1,4 +1,4 @@
-"""Tensors that are written out where less would do: TML305, TML306, TML307, TML308, TML309."""
+"""Tensors that are written out where less would do: TML305, TML306, TML307, TML308, TML309, TML311."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torchmemlint.runtime.experiments.models import examples
 
 VOCABULARY = 8
 """So many times as many words as features are predicted: what is written out for each word outweighs the rest."""
+SEQUENCES = 8
 
 
 def log_of_softmax(bench: Bench) -> object:
@@ -23,6 +24,31 @@ def log_of_softmax(bench: Bench) -> object:
         chances = torch.log_softmax(scores, 1) if bench.good else torch.log(torch.softmax(scores, 1) + 1e-8)
         head.zero_grad()
         functional.nll_loss(chances, said).backward()
+    return head
+
+
+def words_of_last_token(bench: Bench) -> object:
+    """Scores of words after each token, or after the last one of each sequence."""
+    head = nn.Linear(bench.size.width, bench.size.width * VOCABULARY, device=bench.device)
+    best: torch.Tensor | None = None
+    with torch.no_grad():
+        for _ in bench.turns():
+            tokens = examples(bench).view(SEQUENCES, -1, bench.size.width)
+            best = head(tokens[:, -1:] if bench.good else tokens)[:, -1].argmax(-1)
+    return best
+
+
+def log_of_each_word(bench: Bench) -> object:
+    """One log-probability per token: looked up in those of all words, or of one sequence at a time."""
+    vocabulary = bench.size.width * VOCABULARY
+    head = nn.Linear(bench.size.width, vocabulary, device=bench.device)
+    said = torch.randint(vocabulary, (SEQUENCES, bench.size.batch // SEQUENCES), device=bench.device)
+    for _ in bench.turns():
+        scores = head(examples(bench).view(*said.shape, -1))
+        parts = zip(scores, said, strict=True) if bench.good else [(scores, said)]
+        chances = [torch.log_softmax(one, -1).gather(-1, words.unsqueeze(-1)) for one, words in parts]
+        head.zero_grad()
+        torch.stack(chances).sum().neg().backward()
     return head
 
 
