@@ -34,6 +34,7 @@ from tests.runtime.proving.world import Given, World, batches, constant, model
 CANNOT_RUN: dict[str, str] = {}
 """Why a fixture with a safe fix is not proven here."""
 CANNOT_RUN["TML206/bad_lightning_teacher"] = "loads pretrained weights with torchvision, which the tests do without"
+CANNOT_RUN["TML311/bad_reranker"] = "loads pretrained weights with transformers, which the tests do without"
 if find_spec("numpy") is None:
     for _name in ("TML201/bad_feature_extraction", "TML203/bad_on_the_host"):
         CANNOT_RUN[_name] = "makes NumPy arrays of tensors, and NumPy is not installed"

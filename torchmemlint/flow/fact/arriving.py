@@ -7,22 +7,30 @@ from collections.abc import Iterable, Iterator
 from torchmemlint.amounts import Amount
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.fact.creating import creations
+from torchmemlint.flow.fact.casting import casts
+from torchmemlint.flow.fact.creating import Extent, creations
 from torchmemlint.flow.fact.doubles import doubles
-from torchmemlint.flow.fact.outcomes import Case, Creating, Precision
+from torchmemlint.flow.fact.outcomes import Case, Casting, Creating, Place, Precision
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.ir.ops import Unit
 
 
 def created(places: Places, engine: Engine, units: Iterable[Unit]) -> Iterator[Case]:
-    """Yield the tensors that are created on the host only to be moved."""
+    """Yield the tensors that are created on the host only to be moved, or as one type only to be cast."""
     for unit in units:
         for one in creations(engine, unit, places.text_of(unit)):
             creating = Creating(places.of(one.created), one.exact, one.same_place)
-            amount = _amount(one.nbytes)
-            doubts = frozenset({Doubt.SIZE} if amount is None and not (one.repeated or one.grows) else ())
-            advice = not one.repeated or (amount is None and not one.grows)
-            yield Case(places.of(one.moved), "TML501", doubts, advice=advice, amount=amount, about=creating)
+            advice = not one.extent.repeated or (one.extent.nbytes is None and not one.extent.grows)
+            yield _case(places.of(one.moved), "TML501", one.extent, creating, advice)
+        for cast in casts(engine, unit):
+            casting = Casting(places.of(cast.created), cast.before, cast.dtype, cast.exact)
+            yield _case(places.of(cast.copied), "TML511", cast.extent, casting, True)
+
+
+def _case(place: Place, code: str, extent: Extent, about: Creating | Casting, advice: bool) -> Case:
+    amount = _amount(extent.nbytes)
+    doubts = frozenset({Doubt.SIZE} if amount is None and not (extent.repeated or extent.grows) else ())
+    return Case(place, code, doubts, advice=advice, amount=amount, about=about)
 
 
 def doubled(places: Places, units: Iterable[Unit]) -> Iterator[Case]:

@@ -25,16 +25,25 @@ from torchmemlint.knowledge import torch_api
 _SMALL = 1024  # numbers; less costs next to nothing
 _FLOAT = 4  # bytes
 _RANDOM = frozenset({"rand", "randn", "randint", "randperm"})
-_ALIKE = frozenset({"zeros", "ones", "empty", "full", "eye"})  # the same to the bit wherever they are made
+ALIKE = frozenset({"zeros", "ones", "empty", "full", "eye"})  # the same to the bit wherever they are made
 _RANGES = frozenset({"arange", "range"})
-_WHOLE = frozenset({"arange", "randint", "randperm"})  # of int64, where they are told nothing else
+WHOLE = frozenset({"arange", "randint", "randperm"})  # of int64, where they are told nothing else
 _MOVING = frozenset({"to", "cuda"})
 _WAITING = frozenset({"non_blocking", "async"})
 _DEFAULT_DEVICE = ("set_default_device", "set_default_tensor_type", "with torch.device(")
-_WITH_OTHER_MEANING = frozenset({"device", "out", "pin_memory", "names", "layout", "requires_grad"})
+_WITH_OTHER_MEANING = frozenset({"out", "pin_memory", "names", "layout", "requires_grad"})
 _COUNTING = frozenset({"range", "trange", "count"})
 _PARAMETER = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 _DATA_SETS = frozenset({"Dataset", "IterableDataset"})
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much a call of a factory makes."""
+
+    nbytes: int | None
+    repeated: bool  # is it made again and again?
+    grows: bool  # with the data?
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +54,7 @@ class Creation:
     created: Op
     exact: bool  # do the same numbers come out on a device?
     same_place: bool  # does `device=` put it there as well? `.cuda(None)` is a GPU, `device=None` is not
-    nbytes: int | None
-    repeated: bool  # is it made again and again?
-    grows: bool  # with the data?
+    extent: Extent
 
 
 def creations(engine: Engine, unit: Unit, text: str) -> Iterator[Creation]:
@@ -57,68 +64,44 @@ def creations(engine: Engine, unit: Unit, text: str) -> Iterator[Creation]:
     factories = known.factories()
     for function in unit.functions:
         if not function.mentions.isdisjoint(_MOVING) and not function.mentions.isdisjoint(factories):
-            yield from _Function(engine, function).creations()
+            yield from _Moved(engine, function).creations()
 
 
-class _Function:
-    """One function, with what its operations tell."""
+class Factories:
+    """The factories that one function calls, with what its operations tell of them."""
 
     def __init__(self, engine: Engine, function: Function) -> None:
         self._engine, self._function = engine, function
-        self._flow, self._layout = definitions(function), layout_of(function)
-        self._sizes = Sizes(function, self._flow, engine.imported([function.unit]))
+        self.flow, self._layout = definitions(function), layout_of(function)
+        self._sizes = Sizes(function, self.flow, engine.imported([function.unit]))
 
-    def creations(self) -> Iterator[Creation]:
-        for op in operations(self._function.body):
-            if isinstance(op, CallMethod) and op.name in _MOVING:
-                created = self._flow.made.get(op.base)
-                if isinstance(created, Call | CallMethod) and (found := self._creation(op, created)) is not None:
-                    yield found
+    def factory(self, op: Op | None, *more: str) -> str:
+        """Return the name of the factory of torch that a call is of; "" for others.
 
-    def _creation(self, op: CallMethod, created: Call | CallMethod) -> Creation | None:
-        owner, _, factory = self._flow.called(created).rpartition(".")
-        if owner != "torch" or factory not in known.factories() or any(map(_has_other_meaning, created.arguments)):
-            return None
-        given = [one for one in op.arguments if one.name not in _WAITING]
-        if not self._is_moved(op, given) or self._is_beside_samples(given) or self._is_self_check(op):
-            return None
+        It is none that is given something of another meaning than its numbers have, or one of these arguments.
+        """
+        owner, _, name = self.flow.called(op).rpartition(".")
+        if not isinstance(op, Call | CallMethod) or owner != "torch" or name not in known.factories():
+            return ""
+        names = {one.name for one in op.arguments}
+        starred = any(one.spread in (Spread.STAR, Spread.STARS) for one in op.arguments)
+        return "" if starred or not names.isdisjoint(_WITH_OTHER_MEANING.union(more)) else name
+
+    def extent(self, copied: Op, factory: str, created: Op) -> Extent | None:
+        """Return how much a factory makes that is copied at once; None where that hardly matters."""
         shape = _shape(factory, created)
         numbers = self._numbers(factory, created, shape)
         if (numbers is not None and numbers < _SMALL) or self._is_one_per_item(factory, shape):
             return None
-        if factory in _RANDOM and any(self._flow.called(one) in _PARAMETER for one in self._flow.following(op)):
-            return None  # a start that is the same with and without a GPU
-        constants = (self._flow.made.get(one.temp) for one in created.arguments)
-        fractional = any(isinstance(one, Constant) and isinstance(one.value, float) for one in constants)
-        return Creation(
-            op,
-            created,
-            factory in _ALIKE or (factory == "arange" and not fractional),
-            op.name != "cuda" or not given or is_accelerator(self._flow, given[0].temp),
-            numbers * self._width(factory, created) if numbers is not None else None,
-            self._is_repeated(op, factory),
-            self._sizes.axes_of_data(shape) > 1,
-        )
+        if self._is_self_check(copied):
+            return None
+        nbytes = numbers * self._width(factory, created) if numbers is not None else None
+        return Extent(nbytes, self._is_repeated(copied, factory), self._sizes.axes_of_data(shape) > 1)
 
-    # Where it goes.
-
-    def _is_moved(self, op: CallMethod, given: list[Argument]) -> bool:
-        """Is it brought to a device, and nothing else?"""
-        if not given:
-            return op.name == "cuda"
-        if len(given) > 1 or given[0].spread not in (Spread.PLAIN, Spread.NAMED) or given[0].name not in ("", "device"):
-            return False
-        made = self._flow.made.get(given[0].temp)
-        if isinstance(made, Constant) and isinstance(made.value, str):
-            return is_accelerator(self._flow, given[0].temp)
-        return op.name == "cuda" or is_device(self._flow, given[0].temp)
-
-    def _is_beside_samples(self, given: list[Argument]) -> bool:
-        """In a data set, `x.device` is where the samples lie: the host, as a rule."""
-        cls, path = self._function.cls, self._flow.path(given[0].temp) if given else ""
-        if cls is None or not path.endswith(".device") or path.startswith("self."):
-            return False
-        return any(base.rpartition(".")[2] in _DATA_SETS for base in self._engine.index.libraries(cls))
+    def is_fractional(self, created: Call | CallMethod) -> bool:
+        """Is a factory given a number with a fraction?"""
+        constants = (self.flow.made.get(one.temp) for one in created.arguments)
+        return any(isinstance(one, Constant) and isinstance(one.value, float) for one in constants)
 
     def _is_self_check(self, op: Op) -> bool:
         """Does a module of layers try itself out there, once, where it is run as a program?"""
@@ -132,8 +115,8 @@ class _Function:
         return any(map(self._engine.index.is_network, self._function.unit.classes))
 
     def _is_program(self, test: Temp) -> bool:
-        made = self._flow.made.get(test)
-        return isinstance(made, Compare) and any(self._flow.path(one) == "__name__" for one in made.operands)
+        made = self.flow.made.get(test)
+        return isinstance(made, Compare) and any(self.flow.path(one) == "__name__" for one in made.operands)
 
     # How often.
 
@@ -155,11 +138,11 @@ class _Function:
 
     def _is_seldom(self, test: Temp) -> bool:
         """`step % 100 == 0`, `not step % 100`, also beside other conditions."""
-        match self._flow.made.get(test):
+        match self.flow.made.get(test):
             case Choose(operands=operands):
                 return any(map(self._is_seldom, operands))
             case Compare(operator="==" | "not", operands=[first, *_]):
-                made = self._flow.made.get(first)
+                made = self.flow.made.get(first)
                 return isinstance(made, Operate) and made.operator == "%"
         return False
 
@@ -167,17 +150,17 @@ class _Function:
         """`for i in range(n)`, or over what is written down in place."""
         if not isinstance(loop, For):
             return False
-        made = self._flow.made.get(loop.source)
+        made = self.flow.made.get(loop.source)
         if isinstance(made, Make):
             return True
-        given = [self._flow.made.get(one.temp) for one in made.arguments] if isinstance(made, Call) else []
+        given = [self.flow.made.get(one.temp) for one in made.arguments] if isinstance(made, Call) else []
         inner = (self._name(one) for one in given if isinstance(one, Call))
         return self._name(made) in _COUNTING or any(name in _COUNTING for name in inner)
 
     def _name(self, op: Op | None) -> str:
         """Return the last name of what a call is of."""
         if isinstance(op, Call):
-            return self._flow.path(op.callee).rpartition(".")[2]
+            return self.flow.path(op.callee).rpartition(".")[2]
         return op.name if isinstance(op, CallMethod) else ""
 
     # How much.
@@ -199,13 +182,13 @@ class _Function:
     def _width(self, factory: str, created: Op) -> int:
         """Return the bytes of one of its numbers."""
         given = argument(created, -1, "dtype")
-        known_width = torch_api.WIDTHS.get(self._flow.name(given)) if given != NO_TEMP else None
-        return known_width or (2 * _FLOAT if factory in _WHOLE else _FLOAT)
+        known_width = torch_api.WIDTHS.get(self.flow.name(given)) if given != NO_TEMP else None
+        return known_width or (2 * _FLOAT if factory in WHOLE else _FLOAT)
 
     def _written_out(self, shape: Iterable[Temp]) -> Iterator[Temp]:
         """Yield the sizes of a shape, those in a tuple each by itself."""
         for temp in shape:
-            made = self._flow.made.get(temp)
+            made = self.flow.made.get(temp)
             if isinstance(made, Make) and all(entry.spread is Spread.PLAIN for entry in made.entries):
                 yield from (entry.temp for entry in made.entries)
             else:
@@ -217,8 +200,53 @@ class _Function:
         return factory != "eye" and len(sizes) == 1 and self._sizes.is_one_per_item(sizes[0])
 
 
-def _has_other_meaning(one: Argument) -> bool:
-    return one.spread in (Spread.STAR, Spread.STARS) or one.name in _WITH_OTHER_MEANING
+class _Moved(Factories):
+    """Those whose tensors go to a device at once."""
+
+    def creations(self) -> Iterator[Creation]:
+        for op in operations(self._function.body):
+            if isinstance(op, CallMethod) and op.name in _MOVING:
+                created = self.flow.made.get(op.base)
+                if isinstance(created, Call | CallMethod) and (found := self._creation(op, created)) is not None:
+                    yield found
+
+    def _creation(self, op: CallMethod, created: Call | CallMethod) -> Creation | None:
+        factory = self.factory(created, "device")
+        given = [one for one in op.arguments if one.name not in _WAITING]
+        if not factory or not self._is_moved(op, given) or self._is_beside_samples(given):
+            return None
+        extent = self.extent(op, factory, created)
+        if extent is None:
+            return None
+        if factory in _RANDOM and any(self.flow.called(one) in _PARAMETER for one in self.flow.following(op)):
+            return None  # a start that is the same with and without a GPU
+        return Creation(
+            op,
+            created,
+            factory in ALIKE or (factory == "arange" and not self.is_fractional(created)),
+            op.name != "cuda" or not given or is_accelerator(self.flow, given[0].temp),
+            extent,
+        )
+
+    # Where it goes.
+
+    def _is_moved(self, op: CallMethod, given: list[Argument]) -> bool:
+        """Is it brought to a device, and nothing else?"""
+        if not given:
+            return op.name == "cuda"
+        if len(given) > 1 or given[0].spread not in (Spread.PLAIN, Spread.NAMED) or given[0].name not in ("", "device"):
+            return False
+        made = self.flow.made.get(given[0].temp)
+        if isinstance(made, Constant) and isinstance(made.value, str):
+            return is_accelerator(self.flow, given[0].temp)
+        return op.name == "cuda" or is_device(self.flow, given[0].temp)
+
+    def _is_beside_samples(self, given: list[Argument]) -> bool:
+        """In a data set, `x.device` is where the samples lie: the host, as a rule."""
+        cls, path = self._function.cls, self.flow.path(given[0].temp) if given else ""
+        if cls is None or not path.endswith(".device") or path.startswith("self."):
+            return False
+        return any(base.rpartition(".")[2] in _DATA_SETS for base in self._engine.index.libraries(cls))
 
 
 def _shape(factory: str, created: Op) -> list[Temp]:

@@ -166,6 +166,16 @@ class Creating:
 
 
 @dataclass(frozen=True, slots=True)
+class Casting:
+    """How a tensor is created that is cast at once."""
+
+    created: Place
+    before: str  # the type that it is created as
+    dtype: str  # and becomes
+    exact: bool  # do the same numbers come out if it is created as that?
+
+
+@dataclass(frozen=True, slots=True)
 class Built:
     """A loader that runs build: what it is given by name, as far as that is known, else `...`."""
 
@@ -255,6 +265,7 @@ About: TypeAlias = (
     | Held
     | Loading
     | Creating
+    | Casting
     | Precision
     | Bound
     | Discarding

@@ -1,4 +1,4 @@
-"""Allocation: TML501, TML502, TML503, TML504, TML505, TML506, TML508, TML510."""
+"""Allocation: TML501, TML502, TML503, TML504, TML505, TML506, TML508, TML510, TML511."""
 
 from __future__ import annotations
 
@@ -21,6 +21,16 @@ def host_then_device(bench: Bench) -> object:
             mask = torch.ones(shape, device=bench.device) if bench.good else torch.ones(shape).to(bench.device)
             model(examples(bench) * mask)
     return model
+
+
+def cast_mask(bench: Bench) -> object:
+    """A mask that is made for each step, of truth values or of numbers that are cast to them."""
+    kept: torch.Tensor | None = None
+    for _ in bench.turns():
+        shape = bench.size.batch, bench.size.batch
+        wanted = torch.bool if bench.good else torch.float32
+        kept = torch.ones(shape, device=bench.device, dtype=wanted).bool()
+    return kept
 
 
 def emptied_cache(bench: Bench) -> object:

@@ -122,6 +122,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment("TML505", "the best weights so far", Effect.PEAK, allocation.best_weights, Size()),
     Experiment("TML506", "a checkpoint kept through a training", Effect.PEAK, allocation.kept_checkpoint, Size()),
     Experiment("TML508", "features collected on the device", Effect.GROWTH, allocation.collected_results, Size()),
+    Experiment("TML511", "a mask cast to truth values", Effect.PEAK, allocation.cast_mask, Size()),
     Experiment("TML510", "noise in numpy's precision", Effect.PEAK, allocation.noise_in_double, Size()),
     Experiment("TML601", "gradients zeroed in place", Effect.PEAK, training_step.zeroed_gradients, Size()),
     Experiment("TML602", "a result kept into the next pass", Effect.PEAK, training_step.kept_result, Size()),
