@@ -88,6 +88,7 @@ def test_inference_says_nothing_of_backwards() -> None:
         "TML107",
         "TML108",
         "TML111",
+        "TML112",
         "TML113",
         "TML301",
         "TML302",

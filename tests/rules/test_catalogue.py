@@ -15,7 +15,7 @@ FAMILIES = {  # "-": a code without a rule
     "0": "unreadable-file unused-ignore unknown-code",
     "1": "graph-accumulation graph-collection graph-on-attribute carried-hidden-state needless-retain-graph "
     "hook-keeps-graph undetached-generator deferred-microbatch-backward exception-keeps-graph "
-    "memoised-samples tensor-on-ctx - skipped-batch-keeps-graph view-keeps-storage",
+    "memoised-samples tensor-on-ctx create-graph-cycle skipped-batch-keeps-graph view-keeps-storage",
     "2": "eval-without-no-grad no-op-grad-mode forward-then-detach no-grad-instead-of-inference-mode "
     "tensor-data-attribute untrained-module-in-graph",
     "3": "out-of-place-activation inplace-hazard ineffective-inplace materialised-attention concat-in-loop "

@@ -68,6 +68,7 @@ PRESETS = (
             "TML106",
             "TML109",
             "TML111",
+            "TML112",
             "TML114",
             "TML701",
             "TML702",

@@ -30,9 +30,9 @@ _WASTED = frozenset({"TML201", "TML203", "TML206"})
 _BACKWARD = frozenset({"TML105", "TML108"})
 _APART = frozenset(  # worded by their rules, and told whatever else is found
     (
-        "TML105 TML107 TML108 TML109 TML110 TML111 TML113 TML114 TML202 TML204 TML205 TML301 TML302 TML401 TML402 "
-        "TML403 TML404 TML405 TML406 TML407 TML501 TML502 TML503 TML504 TML506 TML508 TML510 TML511 TML601 "
-        "TML602 TML603 TML605 TML702 TML801 TML802 TML803 TML804 TML805 TML807"
+        "TML105 TML107 TML108 TML109 TML110 TML111 TML112 TML113 TML114 TML202 TML204 TML205 TML301 TML302 "
+        "TML401 TML402 TML403 TML404 TML405 TML406 TML407 TML501 TML502 TML503 TML504 TML506 TML508 TML510 "
+        "TML511 TML601 TML602 TML603 TML605 TML702 TML801 TML802 TML803 TML804 TML805 TML807"
     ).split()
 )
 CODES = _KEPT | _WASTED | _APART
@@ -48,6 +48,8 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     wanted = [case for case in facts.cases() if case.code in codes]
     wanted += facts.overwriting() if "TML302" in codes else []
     told_apart = [(case, finding) for case in wanted if case.code in _APART and (finding := _tell(Told(facts, case)))]
+    growing = {case.place for case, _ in told_apart if case.code == "TML112"}  # the graph that is needed for nothing
+    told_apart = [(case, one) for case, one in told_apart if case.code != "TML105" or case.place not in growing]
     apart = [finding for _, finding in told_apart]
     others = [finding for finding in (*before, *apart) if finding.code in _KEPT | _TELL_OF_WASTED]
     told = _Findings(others)

@@ -143,6 +143,9 @@ def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: st
         if holder.kind is Kind.MODULE:
             return modules.attribute(frame, state, holder, name, point)
         if holder.kind is Kind.TENSOR:
+            if name == "grad":
+                gradients.read(frame, state, holder, point)
+                return UNKNOWN
             if name in tensors.NO_GRAPH_ATTRIBUTES:
                 return tensors.without_graph(frame, state, base, name, point)
             return of(Method.of(holder, name))

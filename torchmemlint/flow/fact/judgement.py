@@ -34,6 +34,7 @@ from torchmemlint.flow.fact.parts import shared
 from torchmemlint.flow.fact.passes import Passes
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.fact.placing import placing, spared
+from torchmemlint.flow.fact.recurring import circles
 from torchmemlint.flow.fact.remaining import remaining
 from torchmemlint.flow.fact.remembering import remembered
 from torchmemlint.flow.fact.retaining import differentiating, retained
@@ -129,6 +130,7 @@ def outcome(
             *places.collecting(engine, done),
             *places.failures(engine, done),
             *accelerated(places, done),
+            *circles(places, engine, done),
             *places.deferred(done),
             *places.lingering(engine, done),
             *places.memoised(memoised(engine, units, done)),

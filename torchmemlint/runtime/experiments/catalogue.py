@@ -57,6 +57,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         Size(),
         note="until the garbage collector runs, which here it does not",
     ),
+    Experiment("TML112", "a gradient with a graph at each point", Effect.GROWTH, graphs.gradients_with_graphs, Size()),
     Experiment("TML113", "every other batch left out", Effect.PEAK, graphs.skipped_batches, Size()),
     Experiment("TML114", "one token of each sequence", Effect.GROWTH, graphs.collected_views, Size()),
     Experiment("TML201", "evaluation with gradients on", Effect.PEAK, gradient_mode.evaluation, Size()),

@@ -1,4 +1,4 @@
-"""Graphs that outlive their step: TML101 to TML109, TML111, TML113, TML114, TML701."""
+"""Graphs that outlive their step: TML101 to TML109, TML111 to TML114, TML701."""
 
 from __future__ import annotations
 
@@ -214,6 +214,22 @@ def output_on_context(bench: Bench) -> object:
         output.square().mean().backward()
         del output
     return model
+
+
+def gradients_with_graphs(bench: Bench) -> object:
+    """The curvature at a new point in each step."""
+    total = torch.zeros((), device=bench.device)
+    for _ in bench.turns():
+        point = examples(bench).requires_grad_()
+        value = point.sin().sum()
+        if bench.good:
+            slope = torch.autograd.grad(value, point, create_graph=True)[0]
+        else:
+            value.backward(create_graph=True)
+            assert point.grad is not None
+            slope = point.grad
+        total += torch.autograd.grad(slope.sum(), point)[0].sum()
+    return total
 
 
 def skipped_batches(bench: Bench) -> object:
