@@ -353,6 +353,7 @@ def failed(path: Path, error: Exception) -> FileResult:
 def _fix(
     source: SourceText | NotebookText, path: Path, profile: Profile, found: Reported, relevant: bool
 ) -> FileResult:
+    from torchmemlint.config.formatting import formatting
     from torchmemlint.engine.ignores import ignore_all
     from torchmemlint.fixes.apply import fix_text
     from torchmemlint.fixes.write import ChangedMeanwhile, write_atomically
@@ -379,6 +380,7 @@ def _fix(
             unsafe=profile.unsafe,
             wanted=lambda finding: subject(finding.fingerprint) not in held,
             arriving=lambda text: check(text).arriving,
+            formatting=formatting(path.parent),
         )
         result = _withheld(result, held, unsafe=profile.unsafe)
     else:

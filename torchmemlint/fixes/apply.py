@@ -6,11 +6,13 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from torchmemlint.config.formatting import USUAL, Formatting
 from torchmemlint.findings import Applicability, Finding
 from torchmemlint.fixes.edits import BOM, EditError, Replacement, TextIndex, compatible, replace, resolve
 from torchmemlint.fixes.eligibility import eligible
 from torchmemlint.fixes.graphs import Arrivals, first_lost
 from torchmemlint.fixes.identity import Change, compare
+from torchmemlint.fixes.tidying import tidied
 from torchmemlint.syntax import cst
 from torchmemlint.syntax.patterns import too_deep
 from torchmemlint.syntax.text import parse_with_libcst
@@ -48,11 +50,13 @@ def fix_text(
     unsafe: bool,
     wanted: Callable[[Finding], bool] = lambda finding: True,
     arriving: Callable[[str], Arrivals] = lambda text: frozenset(),
+    formatting: Formatting = USUAL,
 ) -> FixResult:
     """Apply the eligible fixes of the `wanted` ones of `findings` to `text`, in rounds, until no further one is kept.
 
     `recheck(text)` gives the findings of a changed text; `findings` must be what it gives for `text`.
     `arriving(text)` says where graphs go that something may need, in what was rechecked last, or in the text itself.
+    `formatting` is that of the project.
     A fix is kept only if the file still parses, its finding is gone and no other finding has appeared, unless that one
     is less severe and is about what the fix wrote: a loss that is detached where it was added up may show a graph that
     is built for nothing. And a safe fix must lose no graph that something may need, an unsafe one none that is surely
@@ -61,7 +65,7 @@ def fix_text(
     """
     applied: list[Finding] = []
     while True:
-        kept, refused, outcome = _round(text, findings, recheck, arriving, unsafe=unsafe, wanted=wanted)
+        kept, refused, outcome = _round(text, findings, recheck, arriving, formatting, unsafe=unsafe, wanted=wanted)
         if not kept:
             return FixResult(text, tuple(applied), tuple(refused), tuple(findings))
         applied += [candidate.finding for candidate in kept]
@@ -73,6 +77,7 @@ def _round(
     findings: Sequence[Finding],
     recheck: Recheck,
     arriving: Callable[[str], Arrivals],
+    formatting: Formatting,
     *,
     unsafe: bool,
     wanted: Callable[[Finding], bool],
@@ -93,7 +98,7 @@ def _round(
                 refused.append((finding, str(problem)))
     if not waiting:
         return [], refused, (text, findings)
-    trial = _Trial(text, findings, recheck, arriving)
+    trial = _Trial(text, findings, recheck, arriving, formatting)
     while waiting:
         chosen = set(compatible([candidate.replacements for candidate in waiting]))
         kept: list[_Candidate] = []
@@ -109,9 +114,15 @@ class _Trial:
     """Judges sets of changes to one text."""
 
     def __init__(
-        self, text: str, findings: Sequence[Finding], recheck: Recheck, arriving: Callable[[str], Arrivals]
+        self,
+        text: str,
+        findings: Sequence[Finding],
+        recheck: Recheck,
+        arriving: Callable[[str], Arrivals],
+        formatting: Formatting,
     ) -> None:
         self.text = text
+        self.formatting = formatting
         self.arriving = arriving
         self.before = arriving(text)
         self.findings = findings
@@ -140,7 +151,8 @@ class _Trial:
 
     def problem(self, candidates: list[_Candidate]) -> str | None:
         """Why these changes must not be made together; None if they may."""
-        replacements = tuple(sorted({one for candidate in candidates for one in candidate.replacements}))
+        edits = tuple(sorted({one for candidate in candidates for one in candidate.replacements}))
+        replacements = tidied(self.text, edits, self.formatting)
         text = replace(self.text, replacements)
         problem = _parse_problem(text) or (_compile_problem(text) if self.compiles else None)
         if problem is not None:

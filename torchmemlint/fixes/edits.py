@@ -144,6 +144,37 @@ def replace(text: str, replacements: Iterable[Replacement]) -> str:
     return "".join(pieces) + text[at:]
 
 
+def composed(text: str, first: tuple[Replacement, ...], second: tuple[Replacement, ...]) -> tuple[Replacement, ...]:
+    """Replacements that do to `text` what `first` does, and then `second` to what that makes of it."""
+    if not second:
+        return first
+    after = replace(text, first)
+    changed: list[tuple[int, int, int]] = []  # stretches of `after`, and how far the text behind has moved
+    moved = 0
+    for one in sorted(set(first)):
+        start = one.start + moved
+        moved += len(one.content) - (one.end - one.start)
+        changed.append((start, start + len(one.content), moved))
+    stretches: list[tuple[int, int, int | str]] = [*changed, *((one.start, one.end, one.content) for one in second)]
+    stretches.sort(key=lambda one: one[:2])
+    found: list[Replacement] = []
+    before = moved = at = 0  # how far the text before a stretch has moved, and that behind it
+    while at < len(stretches):
+        low, high, _ = stretches[at]
+        before = moved
+        own: list[Replacement] = []
+        while at < len(stretches) and stretches[at][0] <= high:
+            start, end, change = stretches[at]
+            high = max(high, end)
+            if isinstance(change, str):
+                own.append(Replacement(start - low, end - low, change))
+            else:
+                moved = change
+            at += 1
+        found.append(Replacement(low - before, high - moved, replace(after[low:high], own)))
+    return tuple(found)
+
+
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     """The text with all edits made, in whatever order they are given; EditError where they overlap."""
     return replace(text, resolve(text, edits))

@@ -47,6 +47,13 @@ class Change:
             high = self.replacements[last].end
         return low, high
 
+    def kept(self, offset: int) -> int | None:
+        """Where the character at an offset of the new text stood in the old one; None of one that is new."""
+        number = bisect_right(self._begins, offset) - 1
+        if number >= 0 and offset < self._begins[number] + len(self.replacements[number].content):
+            return None
+        return offset - self._shifts[number + 1]
+
     def whole(self, start: int, end: int) -> tuple[int, int]:
         """A stretch of the old text, with all of what was replaced of what it begins or ends in."""
         first, last = bisect_right(self._starts, start) - 1, bisect_left(self._starts, end) - 1

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from torchmemlint.config.formatting import formatting
 from torchmemlint.config.resolver import Resolver
 from torchmemlint.engine.one_file import Fixing
 from torchmemlint.engine.runner import Request, run, run_bytes
@@ -194,6 +195,7 @@ class _Verification:
             alone,
             lambda text: [replace(one, fix=None) for one in self._findings(source, text, finding, every=True)],
             unsafe=True,
+            formatting=formatting(finding.filename.parent),
         )
         if not result.applied:
             return _Fixed(finding, None, f"its fix was taken back: {result.rolled_back[0][1]}")

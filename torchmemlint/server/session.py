@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
+from torchmemlint.config.formatting import formatting
 from torchmemlint.engine.one_file import (
     UNREADABLE,
     Profile,
@@ -277,7 +278,10 @@ class Session:
         def arriving(text: str) -> Arrivals:
             return reported(text).arriving
 
-        return fix_text(unit.text, findings, recheck, unsafe=unsafe, wanted=wanted, arriving=arriving)
+        layout = formatting(unit.path.parent)
+        return fix_text(
+            unit.text, findings, recheck, unsafe=unsafe, wanted=wanted, arriving=arriving, formatting=layout
+        )
 
     def _tidy(self) -> None:
         self._checks += 1

@@ -1,0 +1,194 @@
+"""What a maintainer would do to a changed text besides: lines laid out as before, one `with` in the place of two.
+
+Statements that a change touches are laid out anew if they were laid out as black or ruff would do it before, so that a
+file that was formatted stays formatted. In others, a line is broken only if the change makes it too long.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from torchmemlint.config.formatting import Formatting
+from torchmemlint.fixes.edits import BOM, Replacement, composed, newline_of, replace
+from torchmemlint.fixes.identity import Change
+from torchmemlint.fixes.layout import Layout
+from torchmemlint.fixes.leaves import Leaf, Statement, statements, width
+
+_HEADER = re.compile(r"(?:^|(?<=\s))(with [^\r\n#]+:)\r?\n")
+
+
+def tidied(text: str, replacements: tuple[Replacement, ...], formatting: Formatting) -> tuple[Replacement, ...]:
+    """Replacements that make the same change, and leave what they touch as a maintainer would."""
+    if not replacements or "\r" in text.replace("\r\n", ""):
+        return replacements
+    joined = composed(text, replacements, tuple(_second_headers(text, replacements)))
+    after = replace(text, joined)
+    return composed(text, joined, tuple(_laid_out(Change(text, after, joined), formatting)))
+
+
+def _second_headers(text: str, replacements: tuple[Replacement, ...]) -> Iterator[Replacement]:
+    """Yield what takes away each `with` that the change puts behind a block of the same `with`.
+
+    Comments that stand between the two move into the block.
+    """
+    if not any("with " in one.content for one in replacements):
+        return
+    after = replace(text, replacements)
+    change = Change(text, after, replacements)
+    for one in replacements:
+        found = _HEADER.search(one.content)
+        if found is None:
+            continue
+        at = change.image(one.start)[0] + found.start(1)
+        start, end = after.rfind("\n", 0, at) + 1, after.find("\n", at) + 1
+        indent = after[start:at]
+        inner = after[end : len(after) - len(after[end:].lstrip(" \t"))]
+        comments = _comments_behind_block(after, start, indent, found[1]) if not indent.strip() else None
+        if comments is not None:
+            yield Replacement(start, end, "")
+            yield from (Replacement(place, place, inner.removeprefix(indent)) for place in comments)
+
+
+def _comments_behind_block(text: str, end: int, indent: str, header: str) -> list[int] | None:
+    """Where the rows of comments begin that stand between a place and a block with this header; None without one."""
+    comments: list[int] = []
+    is_behind = True
+    while end > 0:
+        start = text.rfind("\n", 0, end - 1) + 1
+        line = text[start:end].rstrip()
+        own = line[: len(line) - len(line.lstrip())]
+        if is_behind and own == indent and line.startswith("#", len(own)):
+            comments.append(start)
+        elif line and own.startswith(indent) and own != indent:
+            is_behind = False
+        elif not line and not is_behind:
+            pass
+        else:
+            return comments if line == indent + header and not is_behind else None
+        end = start
+    return None
+
+
+def _laid_out(change: Change, formatting: Formatting) -> Iterator[Replacement]:
+    """Yield what lays out the statements that a change touches."""
+    old_text, new_text = (_with_line_feeds(text) for text in (change.before, change.after))
+    newline = newline_of(change.after)
+    old, new = statements(old_text), statements(new_text)
+    starts = [one.start for one in old]
+    for statement in _touched(change, new):
+        before = _former(change, statement, old, starts)
+        for gap in _gaps(statement, before, old_text, new_text, formatting):
+            yield Replacement(gap.start, gap.end, gap.content.replace("\n", newline))
+
+
+def _with_line_feeds(text: str) -> str:
+    r"""The text with `\n` where lines end, and each character where it was."""
+    text = text.replace("\r\n", " \n") if "\r" in text else text
+    return "\f" + text[1:] if text.startswith(BOM) else text
+
+
+def _touched(change: Change, new: Sequence[Statement]) -> Iterator[Statement]:
+    starts = [one.start - len(one.indent) for one in new]
+    seen: set[int] = set()
+    shift = 0
+    for one in change.replacements:
+        first, last = one.start + shift, one.start + shift + len(one.content)
+        shift += len(one.content) - (one.end - one.start)
+        number = max(bisect_right(starts, first) - 1, 0)
+        while number < len(new) and starts[number] <= last:
+            statement = new[number]
+            if number not in seen and statement.end + len(statement.comment) >= first:
+                seen.add(number)
+                yield statement
+            number += 1
+
+
+def _former(change: Change, statement: Statement, old: Sequence[Statement], starts: list[int]) -> Statement | None:
+    """The statement that this one was before the change; None of one that the change brings."""
+    for leaf in statement.leaves:
+        offset = change.kept(leaf.start)
+        if offset is not None:
+            number = bisect_right(starts, offset) - 1
+            return old[number] if number >= 0 and offset < old[number].end else None
+    return None
+
+
+def _gaps(
+    statement: Statement, before: Statement | None, old_text: str, text: str, formatting: Formatting
+) -> Iterator[Replacement]:
+    limit, usual = formatting.length, formatting.is_black
+    layouts = [Layout(limit, black=black, step=formatting.step) for black in (usual, not usual)]
+    if before is not None and before.is_plain:
+        was = before.text(old_text).replace(" \n", "\n")
+        layout = next((one for one in layouts if written(one.lay_out(before)) == was), None)
+        if layout is not None:
+            yield from _between(layout.lay_out(statement), text, statement)
+            return
+    widest = 0 if before is None else _widest(before, old_text)
+    if "\n" in statement.text(text):
+        yield from _broken_at_commas(statement, text, max(limit, widest))
+    elif widest <= limit < _widest(statement, text):
+        lines = layouts[0].lay_out(statement)
+        if all(width(row) <= limit for row in (statement.indent + (written(lines) or "")).split("\n")):
+            yield from _between(lines, text, statement)
+
+
+def _broken_at_commas(statement: Statement, text: str, limit: int) -> Iterator[Replacement]:
+    """Yield what breaks lines of a statement that are too long, at a comma: the rest aligned with what it follows."""
+    rows = groupby(statement.leaves, key=lambda leaf: text.rfind("\n", 0, leaf.start) + 1)
+    for start, row in rows:
+        end = text.find("\n", start)
+        leaves = list(row)
+        if width(text[start : end if end >= 0 else len(text)].rstrip().expandtabs(4)) <= limit:
+            continue
+        fitting = [n for n, leaf in enumerate(leaves[:-1]) if width(text[start : leaf.end].expandtabs(4)) <= limit]
+        commas = [n for n in fitting if leaves[n].text == ","]
+        if not commas:
+            continue
+        depth = min(leaves[n].depth for n in commas)
+        number = max(n for n in commas if leaves[n].depth == depth)
+        opening = [leaf for leaf in leaves[:number] if leaf.opens and leaf.depth == depth - 1]
+        before = text[start : opening[-1].end if opening else leaves[0].start]
+        aligned = "".join(one if one in "\t " else " " for one in before)
+        yield Replacement(leaves[number].end, leaves[number + 1].start, f"\n{aligned}")
+
+
+def _widest(statement: Statement, text: str) -> int:
+    whole = statement.indent + text[statement.start : statement.end + len(statement.comment)]
+    return max(width(line.rstrip().expandtabs(4)) for line in whole.split("\n"))
+
+
+def written(lines: Sequence[tuple[str, Sequence[Leaf]]] | None) -> str | None:
+    """The text of a statement that is laid out, from its first token on."""
+    if lines is None:
+        return None
+    return "\n".join((indent if number else "") + _line(leaves) for number, (indent, leaves) in enumerate(lines))
+
+
+def _line(leaves: Sequence[Leaf]) -> str:
+    return "".join((leaf.glue if number else "") + leaf.text for number, leaf in enumerate(leaves))
+
+
+def _between(
+    lines: Sequence[tuple[str, Sequence[Leaf]]] | None, text: str, statement: Statement
+) -> Iterator[Replacement]:
+    """Yield what changes between the tokens of a statement as they stand in a text, so that they lie in these lines."""
+    if lines is None:
+        return
+    at = statement.start
+    pending = ""
+    for number, (indent, leaves) in enumerate(lines):
+        pending += f"\n{indent}" if number else ""
+        for place, leaf in enumerate(leaves):
+            pending += leaf.glue if place else ""
+            if leaf.start < 0:
+                pending += leaf.text
+                continue
+            if text[at : leaf.start] != pending:
+                yield Replacement(at, leaf.start, pending)
+            at, pending = leaf.end, ""
+    if pending or at != statement.end:
+        yield Replacement(at, statement.end, pending)
