@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from torchmemlint.config.formatting import formatting
 from torchmemlint.doubts import OF_WORTH, Confidence, Doubt
 from torchmemlint.findings import Applicability, Finding
 from torchmemlint.fixes.apply import FixResult, fix_text
@@ -104,7 +105,13 @@ def check(path: Path, text: str) -> list[Finding]:
 
 @cache
 def fix(path: Path, text: str) -> FixResult:
-    return fix_text(text, check(path, text), lambda changed: check(path, changed), unsafe=not has_safe_fix(path))
+    return fix_text(
+        text,
+        check(path, text),
+        lambda changed: check(path, changed),
+        unsafe=not has_safe_fix(path),
+        formatting=formatting(path.parent),
+    )
 
 
 @cache

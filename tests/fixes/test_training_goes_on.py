@@ -404,12 +404,30 @@ NEEDED = {"the module itself keeps its output", "a forward hook"}  # by what dif
 ALONE = {"another result that the caller differentiates"}  # the statement's fix is safe, the function's would not be
 
 
-@pytest.mark.parametrize("name", sorted(PROGRAMS.keys() - NEEDED - ALONE))
+SEPARATED = {  # gets a line of its own, so that its fix is safe
+    "another statement in the line",
+    "what was computed before is changed in the line",
+    "another statement in the first of two lines",
+    "another statement in the second of two lines",
+    "a return in the line",
+}
+
+
+@pytest.mark.parametrize("name", sorted(SEPARATED))
+def test_what_shares_the_line_stays_out(name: str) -> None:
+    found = check(PROGRAMS[name])
+    assert all(one.fix is not None and one.fix.applicability is Applicability.SAFE for one in found)
+    fixed = fix_text(PROGRAMS[name], found, check, unsafe=False)
+    assert len(fixed.applied) == len(found) > 0
+    assert ";" not in fixed.text
+
+
+@pytest.mark.parametrize("name", sorted(PROGRAMS.keys() - NEEDED - ALONE - SEPARATED))
 def test_the_finding_stays_and_its_fix_is_not_safe(name: str) -> None:
     found = check(PROGRAMS[name])
     safe = [finding for finding in found if finding.fix and finding.fix.applicability is Applicability.SAFE]
     assert len(found) > len(safe)
-    assert len(safe) == name.endswith("of two lines")  # the other line's
+    assert not safe
 
 
 def test_no_fix_takes_in_what_a_lambda_stands_in() -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.test_fixtures import without_expectations
+from torchmemlint.config.formatting import formatting
 from torchmemlint.engine.checking import check_text
 from torchmemlint.findings import Finding
 from torchmemlint.fixes.apply import fix_text
@@ -42,7 +44,7 @@ WRITTEN = {
 @pytest.mark.parametrize("name", WRITTEN)
 def test_it_is_made_when_unsafe_fixes_are_asked_for(name: str) -> None:
     path = FIXTURES / name
-    text = path.read_text()
+    text = without_expectations(path.read_text())
 
     def check(text: str) -> list[Finding]:
         return check_text(text, path, frozenset({name[:6]}))
@@ -50,7 +52,7 @@ def test_it_is_made_when_unsafe_fixes_are_asked_for(name: str) -> None:
     findings = check(text)
     assert not fix_text(text, findings, check, unsafe=False).applied
 
-    result = fix_text(text, findings, check, unsafe=True)
+    result = fix_text(text, findings, check, unsafe=True, formatting=formatting(path.parent))
 
     assert len(result.applied) == len(WRITTEN[name])
     assert all(part in result.text and part not in text for part in WRITTEN[name])

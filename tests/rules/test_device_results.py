@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from torchmemlint.config.formatting import formatting
 from torchmemlint.engine.checking import check_text
 from torchmemlint.findings import Finding
 from torchmemlint.fixes.apply import fix_text
@@ -26,7 +27,7 @@ def test_each_result_is_brought_to_the_host_when_unsafe_fixes_are_asked_for() ->
     findings = _check(text)
     assert not fix_text(text, findings, _check, unsafe=False).applied
 
-    result = fix_text(text, findings, _check, unsafe=True)
+    result = fix_text(text, findings, _check, unsafe=True, formatting=formatting(FIXTURE.parent))
 
     assert all(fixed in result.text and fixed not in text for fixed in FIXED)
     assert len(result.applied) == len(FIXED)

@@ -66,7 +66,7 @@ def fixed(text: str) -> str:
 @pytest.mark.parametrize(
     ("method", "wanted"),
     [
-        (GIVES_A_LOSS, "        with torch.no_grad():\n            embedded = self.target(states).detach()\n"),
+        (GIVES_A_LOSS, "        with torch.no_grad():\n            embedded = self.target(states)\n"),
         (GIVES_NUMBERS, "    @torch.no_grad()\n    def distance(self, states):\n"),
         (DIFFERENTIATES, "        with torch.no_grad():\n            value = self.target(states).norm("),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,9 @@ from torchmemlint.flow.facts import FileFacts
 from torchmemlint.syntax import cst
 from torchmemlint.syntax.source_module import Piece
 from torchmemlint.syntax.text import text_of
+
+_COMMENT_BEHIND = re.compile(r"[ \t]*(,?)[ \t]*#")
+_REST = re.compile(r"[ \t]*(,?)[ \t]*(?:#.*)?$")  # of a row, behind an argument
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,9 +55,21 @@ class WrittenCall:
             between = Position(end.row, end.column - 1)
             return (Edit(Span(between, between), text),)
         last = self.piece.span(self.node.args[-1])  # not that of its value, which leaves the brackets of a tuple out
-        before = self.facts.source.rows[last.start.row - 1][: last.start.column - 1]
-        joint = f",\n{before}" if not before.strip() else ", "
-        return (Edit(Span(last.end, last.end), joint + text),)
+        rows = self.facts.source.rows
+        before = rows[last.start.row - 1][: last.start.column - 1]
+        row, column = last.end.row, last.end.column
+        behind = _COMMENT_BEHIND.match(rows[row - 1], column - 1)
+        if behind is None:
+            joint = f",\n{before}" if not before.strip() else ", "
+            return (Edit(Span(last.end, last.end), joint + text),)
+        # The comment speaks of what stands before it, and stays there.
+        indent = before[: len(before) - len(before.lstrip())]
+        if last.start.row == self.span.start.row:
+            indent += "    "
+        end = Position(row, len(rows[row - 1]) + 1)
+        if behind[1]:
+            return (Edit(Span(end, end), f"\n{indent}{text},"),)
+        return (Edit(Span(last.end, last.end), ","), Edit(Span(end, end), f"\n{indent}{text}"))
 
     def replacing(self, node: cst.CSTNode, text: str) -> tuple[Edit, ...]:
         """Edits that put `text` in the place of a part of it."""
@@ -63,15 +79,35 @@ class WrittenCall:
         """Edits that take keyword arguments of these names out, with their commas; () where it has none."""
         arguments = self.node.args
         gone = [one.keyword is not None and one.keyword.value in names for one in arguments]
-        edits: list[Edit] = []
-        for first, last in _runs(gone):
-            begin, end = self.piece.span(arguments[first]).start, self.piece.span(arguments[last]).end
-            if first > 0:
-                begin = self.piece.span(arguments[first - 1]).end
-            elif last + 1 < len(gone):
-                end = self.piece.span(arguments[last + 1]).start
-            edits.append(Edit(Span(begin, end), ""))
-        return tuple(edits)
+        if gone and all(gone):
+            start, end = self.piece.span(self.node.func).end, self.span.end
+            between = Span(start, Position(end.row, end.column - 1)).text(self.facts.source.rows)
+            head, _, inner = between.partition("(")
+            opened = Position(start.row, start.column + len(head) + 1)
+            if inner and not head.strip():
+                return (Edit(Span(opened, Position(end.row, end.column - 1)), ""),)
+        return tuple(edit for first, last in _runs(gone) for edit in self._taken_out(first, last))
+
+    def _taken_out(self, first: int, last: int) -> Iterator[Edit]:
+        """Yield edits that take out the arguments from one to another: with their lines, if these are their own."""
+        arguments, rows = self.node.args, self.facts.source.rows
+        begin, end = self.piece.span(arguments[first]).start, self.piece.span(arguments[last]).end
+        before = self.piece.span(arguments[first - 1]).end if first > 0 else None
+        behind = _REST.match(rows[end.row - 1], end.column - 1)
+        is_last = last + 1 == len(arguments)
+        if behind is not None and not rows[begin.row - 1][: begin.column - 1].strip():
+            if is_last and before is not None and not behind[1]:
+                comma = rows[before.row - 1].find(",", before.column - 1)
+                yield Edit(Span(Position(before.row, comma + 1), Position(before.row, comma + 2)), "")
+            yield Edit(Span(Position(begin.row, 1), Position(end.row + 1, 1)), "")
+        elif before is not None and begin.row != before.row and "#" in rows[before.row - 1][before.column - 1 :]:
+            comma = rows[before.row - 1].find(",", before.column - 1)  # a comment on what stays
+            yield Edit(Span(Position(before.row, comma + 1), Position(before.row, comma + 2)), "")
+            yield Edit(Span(begin, end), "")
+        elif before is not None:
+            yield Edit(Span(before, end), "")
+        else:
+            yield Edit(Span(begin, end if is_last else self.piece.span(arguments[last + 1]).start), "")
 
 
 def call_at(facts: FileFacts, span: Span) -> WrittenCall | None:

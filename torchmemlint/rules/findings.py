@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from torchmemlint.amounts import Amount
 from torchmemlint.doubts import OF_WORTH, Doubt, ordered
-from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
+from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Position, Severity, Span
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.rules.base import Rule
+from torchmemlint.source.directives import comments
 from torchmemlint.syntax import cst
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
@@ -37,12 +38,27 @@ def report(
     if amount is not None:
         severity = severity if amount.is_much else Severity.ADVICE
         message = f"{message} ({amount.words})"
-    if fix is not None and not OF_WORTH.issuperset(doubted) and fix.applicability is Applicability.SAFE:
+    if fix is not None and fix.applicability is Applicability.SAFE and not _is_safe(facts, fix, doubted):
         fix = replace(fix, applicability=Applicability.UNSAFE)
     severity = severity or rule.severity
     return Finding(
         rule.code, rule.name, severity, message, facts.path, span, whole, links, fix, rule.why, doubted, amount
     )
+
+
+def _is_safe(facts: FileFacts, fix: Fix, doubts: Iterable[Doubt]) -> bool:
+    return OF_WORTH.issuperset(doubts) and not _drops_comment(facts, fix)
+
+
+def _drops_comment(facts: FileFacts, fix: Fix) -> bool:
+    """Does a fix take a comment away?"""
+    rows = facts.source.rows
+    replaced = [edit for edit in fix.edits if "#" in edit.span.text(rows)]
+    for comment in comments("\n".join(rows)) if replaced else ():
+        place = Position(comment.start[0], comment.start[1] + 1)
+        if any(edit.span.start <= place < edit.span.end and comment.string not in edit.content for edit in replaced):
+            return True
+    return False
 
 
 def doubts_of(amount: Amount | None) -> frozenset[Doubt]:

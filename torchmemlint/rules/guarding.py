@@ -11,19 +11,21 @@ import io
 import re
 import textwrap
 import tokenize
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from torchmemlint.doubts import is_sure
 from torchmemlint.findings import Applicability, Edit, Fix, Position, Span
 from torchmemlint.flow.fact.outcomes import Place
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.knowledge import torch_api
+from torchmemlint.rules.separating import place_of, separated, step_of
 from torchmemlint.rules.told import Told
+from torchmemlint.syntax import statements
 from torchmemlint.syntax.text import shortened
 
 _HINT = Applicability.HINT
 _DEFINITION = re.compile(r"(\s*)def (\w+)")
-_IMPORTS_PART = re.compile(r"import torch\.|from torch(?:\.[\w.]+)? import\b")
+_DETACHING = re.compile(r"(\)*)(\s*\.detach\(\))")
 
 
 def no_grad_name(facts: FileFacts) -> str | None:
@@ -47,10 +49,39 @@ def _spelled(facts: FileFacts, row: int) -> tuple[str, tuple[Edit, ...]] | None:
         return name, ()
     if facts.program.defines("torch"):
         return None
-    for piece in facts.source.pieces:
-        if piece.first_row < row and _IMPORTS_PART.match(_line(facts, piece.first_row)):
-            return "torch.no_grad", (Edit(_at(piece.first_row, 1), "import torch\n"),)
-    return None
+    block = _imports_of_torch(facts, row)
+    if not block:
+        return None
+    plain = [one for one in block if isinstance(one, ast.Import)]
+    later = [one for one in plain if one.names[0].name.lower() > "torch"]
+    leading = next((one for one in block if isinstance(one, ast.ImportFrom)), None)
+    if later:
+        at = later[0].lineno
+    elif plain and (leading is None or plain[-1].lineno < leading.lineno):
+        at = (plain[-1].end_lineno or plain[-1].lineno) + 1
+    else:  # `import` does not come first here
+        at = next(one for one in block if _is_of_torch(one)).lineno if plain or leading is None else leading.lineno
+    return "torch.no_grad", (Edit(_at(at, 1), "import torch\n"),)
+
+
+def _imports_of_torch(facts: FileFacts, row: int) -> list[ast.Import | ast.ImportFrom]:
+    """The imports above a row, on lines that follow each other, among which the first of a part of torch is."""
+    block: list[ast.Import | ast.ImportFrom] = []
+    for one in facts.source.statements:
+        if one.lineno >= row:
+            break
+        follows = bool(block) and one.lineno == (block[-1].end_lineno or 0) + 1
+        if not follows and any(map(_is_of_torch, block)):
+            break
+        block = block if follows else []
+        if isinstance(one, ast.Import | ast.ImportFrom):
+            block.append(one)
+    return block if any(map(_is_of_torch, block)) else []
+
+
+def _is_of_torch(statement: ast.Import | ast.ImportFrom) -> bool:
+    names = [one.name for one in statement.names] if isinstance(statement, ast.Import) else [statement.module or ""]
+    return any(name.split(".")[0] == "torch" for name in names)
 
 
 def without_gradients(told: Told, *, wholly: bool) -> Fix | None:
@@ -89,7 +120,50 @@ def around_statements(passes: Sequence[Told]) -> Fix | None:
             applicability = Applicability.UNSAFE
         is_bound = parsed is not None and all(isinstance(one, ast.Assign | ast.AnnAssign) for one in parsed)
         left = left or _left(told, statement, is_bound=is_bound)
-    return wrap(facts, Span(passes[0].statement.start, passes[-1].statement.end), applicability, left=left)
+    if len(passes) > 1 and not all(_is_alone(facts, told.statement) for told in passes):
+        return None
+    region = Span(passes[0].statement.start, passes[-1].statement.end)
+    needless = tuple(edit for told in passes for edit in _needless_detaching(told))
+    return wrap(facts, region, applicability, left=left, besides=needless)
+
+
+def _needless_detaching(told: Told) -> Iterator[Edit]:
+    """Yield what takes away each `.detach()` of what a pass gives, once its statement runs with gradients off."""
+    source = told.facts.source
+    statement = statements.innermost(source.statements, told.statement, source.rows)
+    for call in ast.walk(statement) if statement is not None else ():
+        match call:
+            case ast.Call(func=ast.Attribute(value=inner, attr="detach"), args=[], keywords=[]):
+                if not _comes_from(inner, told):
+                    continue
+                kept, whole = source.span_of(place_of(inner)), source.span_of(place_of(call))
+                behind = _DETACHING.fullmatch(Span(kept.end, whole.end).text(source.rows))
+                if behind is None:
+                    continue
+                start = Position(whole.end.row, whole.end.column - len(behind[2]))
+                if behind[1] == ")" and call is getattr(statement, "value", None) and "\n" not in behind[2]:
+                    before = Position(kept.start.row, kept.start.column - 1)
+                    yield Edit(Span(before, kept.start), "")
+                    start = kept.end
+                elif "\n" in behind[2]:
+                    start = kept.end if not behind[1] else start
+                yield Edit(Span(start, whole.end), "")
+
+
+def _comes_from(node: ast.expr, told: Told) -> bool:
+    """Is a value computed of what a pass gives?"""
+    span_of = told.facts.source.span_of
+    while span_of(place_of(node)) != told.span:
+        match node:
+            case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Call(func=inner):
+                node = inner
+            case ast.UnaryOp(operand=inner):
+                node = inner
+            case ast.BinOp(left=left, right=right):
+                node = left if span_of(place_of(left)).contains(told.span) else right
+            case _:
+                return False
+    return True
 
 
 def _left(told: Told, region: Span, *, is_bound: bool = False) -> str | None:
@@ -154,11 +228,18 @@ def _decorate(told: Told, function: Place, applicability: Applicability) -> Fix 
     return Fix(message, applicability, (*importing, added))
 
 
-def wrap(facts: FileFacts, statement: Span, applicability: Applicability, *, left: str | None = None) -> Fix | None:
-    """`with torch.no_grad():` around whole statements of a function, or of the file, that stand on lines of their own.
+def wrap(
+    facts: FileFacts,
+    statement: Span,
+    applicability: Applicability,
+    *,
+    left: str | None = None,
+    besides: tuple[Edit, ...] = (),
+) -> Fix | None:
+    """`with torch.no_grad():` around whole statements of a function, or of the file.
 
-    A hint where the lines hold something else that has to stay out of it. `left` is the text of what leaves something
-    with a graph where other code may find it.
+    A statement that shares its line gets lines of its own. A hint where something within has to stay out of it. `left`
+    is the text of what leaves something with a graph where other code may find it; `besides` are edits to make, too.
     """
     spelled = _spelled(facts, statement.start.row)
     if spelled is None:
@@ -166,17 +247,23 @@ def wrap(facts: FileFacts, statement: Span, applicability: Applicability, *, lef
     name, importing = spelled
     first, last = statement.start.row, statement.end.row
     lines = [_line(facts, row) for row in range(first, last + 1)]
-    indent = lines[0][: statement.start.column - 1]
-    if indent.strip() or not lines or not _indentable(lines):
+    if not lines or not _indentable(lines):
         return None
     reason = _keeps_out(facts, statement)
     if reason is not None:
         return _hint(reason)
-    step = "\t" if "\t" in indent else "    "
-    edits = [Edit(_at(first, 1), f"{indent}with {name}():\n{step}")]
-    edits += [Edit(_at(row, 1), step) for row, line in enumerate(lines[1:], first + 1) if line.strip()]
+    own = None if _is_alone(facts, statement) else separated(facts, statement)
+    indent = own.indent if own is not None else lines[0][: statement.start.column - 1]
+    if indent.strip():
+        return _hint("another statement shares its line")
+    step = step_of(facts, statement)
+    head = f"with {name}():\n{indent}{step}"
+    edits = list(own.led_by(head)) if own is not None else [Edit(_at(first, 1), f"{indent}with {name}():\n{step}")]
+    joined = {row for edit in besides for row in range(edit.span.start.row + 1, edit.span.end.row + 1)}
+    rows = [row for row, line in enumerate(lines[1:], first + 1) if line.strip() and row not in joined]
+    edits += [Edit(_at(row, 1), step) for row in rows]
     message, applicability = _with_doubt("Run it under `torch.no_grad()`", applicability, left)
-    return Fix(message, applicability, (*importing, *edits))
+    return Fix(message, applicability, (*importing, *edits, *besides))
 
 
 def _hint(reason: str) -> Fix:
@@ -191,18 +278,17 @@ def _with_doubt(message: str, applicability: Applicability, left: str | None) ->
 
 
 def _parsed(facts: FileFacts, span: Span) -> list[ast.stmt] | None:
-    """The statements on the rows of a span; None where these rows are no whole statements."""
-    rows = facts.source.rows[span.start.row - 1 : span.end.row]
+    """The statements of a span; None where it is no whole statements."""
+    before = _line(facts, span.start.row)[: span.start.column - 1]
     try:
-        return ast.parse(textwrap.dedent("\n".join(rows))).body
-    except SyntaxError:  # a `return` or `await` parses anywhere: the rows hold a part of a statement
+        text = span.text(facts.source.rows)
+        return ast.parse(textwrap.dedent(text if before.strip() else before + text)).body
+    except SyntaxError:  # a `return` or `await` parses anywhere: a part of a statement
         return None
 
 
 def _keeps_out(facts: FileFacts, statement: Span) -> str | None:
-    """Why whole rows must not be run with gradients off."""
-    if not ends_its_row(facts, statement):
-        return "another statement shares its line"
+    """Why statements must not be run with gradients off."""
     parsed = _parsed(facts, statement)
     if parsed is None:
         return "its lines hold more than that statement"
@@ -221,15 +307,21 @@ def _keeps_out(facts: FileFacts, statement: Span) -> str | None:
     return None
 
 
+def _is_alone(facts: FileFacts, statement: Span) -> bool:
+    """Are the rows of a statement its own, but for a comment?"""
+    before = _line(facts, statement.start.row)[: statement.start.column - 1]
+    return not before.strip() and ends_its_row(facts, statement)
+
+
 def ends_its_row(facts: FileFacts, statement: Span) -> bool:
     """Does nothing but a comment stand behind a statement on its last row?"""
     rest = _line(facts, statement.end.row)[statement.end.column - 1 :].strip()
     return not rest or rest.startswith("#")
 
 
-def _of_loops(statements: list[ast.stmt]) -> set[ast.AST]:
+def _of_loops(parsed: list[ast.stmt]) -> set[ast.AST]:
     """What stands in blocks, whose names are looked at as those of any other statement."""
-    blocks = [one for one in statements if isinstance(one, ast.For | ast.While)]
+    blocks = [one for one in parsed if isinstance(one, ast.For | ast.While)]
     return {node for block in blocks for node in ast.walk(block)}
 
 

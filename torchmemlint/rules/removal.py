@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from torchmemlint.findings import Edit, Position, Span
 from torchmemlint.flow.facts import FileFacts
@@ -22,9 +23,22 @@ def removing(facts: FileFacts, call: Span) -> tuple[Edit, ...]:
         return ()
     for around in reversed(outer):
         if around is None or all(len(block) > 1 for block in statements.blocks(around) if found in block):
-            return (Edit(Span(Position(found.lineno, 1), Position(call.end.row + 1, 1)), ""),)
+            return (Edit(_rows(source.rows, found.lineno, call.end.row), ""),)
         alternative = source.rows[around.lineno - 1].lstrip().startswith("elif")
         if not isinstance(around, ast.If) or around.orelse or alternative:
             break
         found = around
     return (Edit(call, "pass"),)
+
+
+def _rows(rows: Sequence[str], first: int, last: int) -> Span:
+    """Whole rows, with comment rows above that speak of nothing else, and one of the blank rows around them."""
+
+    def is_blank(row: int) -> bool:
+        return not 1 <= row <= len(rows) or not rows[row - 1].strip()
+
+    if is_blank(last + 1):
+        while not is_blank(first - 1) and rows[first - 2].lstrip().startswith("#"):
+            first -= 1
+        last += is_blank(first - 1) and last < len(rows)
+    return Span(Position(first, 1), Position(last + 1, 1))

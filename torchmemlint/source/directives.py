@@ -78,7 +78,7 @@ def find_directives(
     """
     if not any(_matters(candidate, rows, letters) for candidate in _candidates(text)):
         return ()
-    found = [directive for comment in _comments(text) for directive in _parse(comment)]
+    found = [directive for comment in comments(text) for directive in _parse(comment)]
     return tuple(one for one in found if one.scope is not Scope.NOQA or _ours(one, rows, letters))
 
 
@@ -106,7 +106,7 @@ def _ours(directive: Directive, rows: Collection[int], letters: Collection[str])
     )
 
 
-def _comments(text: str) -> list[tokenize.TokenInfo]:
+def comments(text: str) -> list[tokenize.TokenInfo]:
     """The comment tokens of `text`, as far as it can be tokenized."""
     found: list[tokenize.TokenInfo] = []
     lines = io.StringIO(text.replace("\r\n", "\n").replace("\r", "\n"))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Edit, Finding, Fix
+import ast
+
+from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.flow.fact.outcomes import Feeding
 from torchmemlint.rules.arguments import shown
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
+from torchmemlint.source.loading import is_notebook
+from torchmemlint.syntax import statements
 
 WORKERS = 4  # what the fix asks for; the right number depends on the machine and the data
 
@@ -27,15 +31,26 @@ class LoaderWithoutWorkers(TellingRule):
             self,
             f"`{told.callee_of(told.case.place)}` loads batches in the training process: {how}",
             [told.link(told.case.place, how), *told.called()],
-            fix=Fix(f"Load with {WORKERS} worker processes", Applicability.UNSAFE, _edits(told)),
+            fix=_fix(told, text),
         )
 
 
-def _edits(told: Told) -> tuple[Edit, ...]:
-    """Give a number of workers, where the call says none, or says 0 itself: a name may be said to be another."""
-    if told.call is None:
-        return ()
-    given = told.call.argument("num_workers", 5)
-    if given is not None:
-        return told.call.replacing(given, str(WORKERS)) if shown(given) == "0" else ()
-    return () if told.about(Feeding).given else told.call.adding(f"num_workers={WORKERS}")
+def _fix(told: Told, given: str) -> Fix:
+    """Ask for workers where the call says nothing of them: a number that is written, 0 too, is somebody's decision."""
+    title = f"Load with {WORKERS} worker processes"
+    if told.call is None or given or told.about(Feeding).given:
+        return Fix(title, Applicability.HINT)
+    if _runs_on_import(told):
+        return Fix(f'{title}, below `if __name__ == "__main__":`, which workers pass over', Applicability.HINT)
+    return Fix(title, Applicability.UNSAFE, told.call.adding(f"num_workers={WORKERS}"))
+
+
+def _runs_on_import(told: Told) -> bool:
+    """Is the loader made whenever the script is imported, as each worker does where processes are spawned?"""
+    source = told.facts.source
+    outermost = next((place for place in reversed(told.case.calls) if place.path == told.facts.path), told.case.place)
+    if is_notebook(told.facts.path):
+        return False
+    around = statements.around(source.statements, told.span_of(outermost), source.rows)
+    is_within = any(isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for one in around)
+    return not is_within and not any(isinstance(one, ast.If) and "__name__" in ast.unparse(one.test) for one in around)

@@ -1,0 +1,466 @@
+"""Fixes as a maintainer would write them: what stands around stays as it is, and what they touch reads well."""
+
+from __future__ import annotations
+
+import io
+import random
+import subprocess
+import sys
+import tokenize
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from torchmemlint.config.formatting import Formatting
+from torchmemlint.engine.checking import check_text
+from torchmemlint.findings import Applicability, Finding
+from torchmemlint.fixes.apply import FixResult, fix_text
+from torchmemlint.rules.registry import all_rules
+
+CODES = frozenset(rule.code for rule in all_rules() if rule.on)
+
+
+def check(text: str) -> list[Finding]:
+    return check_text(text, Path("program.py"), CODES)
+
+
+def fixed(text: str, *, unsafe: bool = True, formatting: Formatting | None = None) -> FixResult:
+    return fix_text(text, check(text), check, unsafe=unsafe, formatting=formatting or Formatting())
+
+
+LOADING = """
+import torch
+from torch.utils.data import DataLoader
+from torchvision.datasets import ImageFolder
+
+
+def main(path, model, optimizer):
+    data = ImageFolder(path)
+{loader}
+    for x, _ in loader:
+        loss = model(x.to("cuda", non_blocking=True)).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    model = torch.nn.Linear(3, 4).cuda()
+    main("images", model, torch.optim.SGD(model.parameters(), 0.1))
+"""
+ARGUMENTS = {
+    "on one line": (
+        "loader = DataLoader(data, num_workers=2)  # of the images",
+        "loader = DataLoader(data, num_workers=2, pin_memory=True)  # of the images",
+    ),
+    "a comment on the last argument": (
+        """
+        loader = DataLoader(
+            data,  # the images
+            num_workers=2  # two are enough
+        )
+        """,
+        """
+        loader = DataLoader(
+            data,  # the images
+            num_workers=2,  # two are enough
+            pin_memory=True
+        )
+        """,
+    ),
+    "a comment behind the last comma": (
+        """
+        loader = DataLoader(
+            data,
+            num_workers=2,  # two are enough
+        )
+        """,
+        """
+        loader = DataLoader(
+            data,
+            num_workers=2,  # two are enough
+            pin_memory=True,
+        )
+        """,
+    ),
+    "a comment on a line of its own": (
+        """
+        loader = DataLoader(
+            data,
+            num_workers=2,
+            # drop_last=True,
+        )
+        """,
+        """
+        loader = DataLoader(
+            data,
+            num_workers=2,
+            pin_memory=True,
+            # drop_last=True,
+        )
+        """,
+    ),
+    "a comment on the line of the bracket": (
+        """
+        loader = DataLoader(data, num_workers=2  # two are enough
+                            )
+        """,
+        """
+        loader = DataLoader(data, num_workers=2,  # two are enough
+            pin_memory=True
+                            )
+        """,
+    ),
+    "a line that gets too long": (
+        "loader = DataLoader(data, num_workers=2, shuffle=True, drop_last=True, timeout=9)",
+        """
+        loader = DataLoader(
+            data, num_workers=2, shuffle=True, drop_last=True, timeout=9, pin_memory=True
+        )
+        """,
+    ),
+    "a line that gets too long, with blanks of its own": (
+        "loader=DataLoader(data,num_workers = 2,shuffle = True,drop_last=True,timeout=9)",
+        """
+        loader=DataLoader(
+            data,num_workers = 2,shuffle = True,drop_last=True,timeout=9, pin_memory=True
+        )
+        """,
+    ),
+    "a line that was too long": (
+        f"loader = DataLoader(data, batch_size=16, num_workers=2)  # {'long ' * 20}".rstrip(),
+        f"loader = DataLoader(data, batch_size=16, num_workers=2, pin_memory=True)  # {'long ' * 20}".rstrip(),
+    ),
+    "a line of several that gets too long": (
+        """
+        loader = DataLoader(data, batch_size=16,
+                            num_workers=2, shuffle=True, drop_last=True, timeout=9)
+        """,
+        """
+        loader = DataLoader(data, batch_size=16,
+                            num_workers=2, shuffle=True, drop_last=True, timeout=9,
+                            pin_memory=True)
+        """,
+    ),
+    "a first line of several that gets too long": (
+        """
+        loader = DataLoader(dict(
+            data=data), batch_size=16, num_workers=2, shuffle=True, drop_last=True)
+        """,
+        """
+        loader = DataLoader(dict(
+            data=data), batch_size=16, num_workers=2, shuffle=True, drop_last=True,
+            pin_memory=True)
+        """,
+    ),
+    "lines that a formatter has broken": (
+        """
+        loader = DataLoader(
+            data, batch_size=16, num_workers=2, shuffle=True, drop_last=True, timeout=60
+        )
+        """,
+        """
+        loader = DataLoader(
+            data,
+            batch_size=16,
+            num_workers=2,
+            shuffle=True,
+            drop_last=True,
+            timeout=60,
+            pin_memory=True,
+        )
+        """,
+    ),
+}
+
+
+def indented(text: str, steps: int = 1) -> str:
+    lines = dedent(text).strip().splitlines(keepends=True)
+    return "".join(" " * 4 * steps + line if line.strip() else line for line in lines)
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_an_argument_is_added_as_the_call_is_written(name: str) -> None:
+    before, after = (LOADING.format(loader=indented(text)) for text in ARGUMENTS[name])
+    assert fixed(before).text == after
+    assert fixed(before, unsafe=False).text == after
+
+
+TRAINING = """
+import torch
+
+
+def main(model, batches, optimizer):
+    for x in batches:
+        loss = model(x).mean()
+        optimizer.zero_grad()
+{body}
+        optimizer.step()
+
+
+net = torch.nn.Linear(3, 3)
+main(net, [torch.ones(3)], torch.optim.SGD(net.parameters(), 0.1))
+"""
+REMOVALS: dict[str, tuple[str, str]] = {
+    "the only argument": ("loss.backward(retain_graph=True)", "loss.backward()"),
+    "the only argument, on a line": ("loss.backward(\n    retain_graph=True,\n)", "loss.backward()"),
+    "one with a comment": ("loss.backward(\n    retain_graph=True,  # why?\n)", "loss.backward()"),
+    "another one has a comment": (
+        "loss.backward(\n    None,  # a scalar\n    retain_graph=True,\n)",
+        "loss.backward(\n    None,  # a scalar\n)",
+    ),
+    "the one before has a comment": (
+        "loss.backward(None,  # a scalar\n              retain_graph=True)",
+        "loss.backward(None  # a scalar\n              )",
+    ),
+    "one between others": (
+        "loss.backward(\n    None,\n    retain_graph=True,\n    inputs=None\n)",
+        "loss.backward(\n    None,\n    inputs=None\n)",
+    ),
+    "the last, without a comma": (
+        "loss.backward(\n    gradient=None,  # a scalar\n    retain_graph=True\n)",
+        "loss.backward(\n    gradient=None  # a scalar\n)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REMOVALS)
+def test_an_argument_goes_with_its_own_comment_only(name: str) -> None:
+    body, after = REMOVALS[name]
+    before, after = (TRAINING.format(body=indented(text, 2)) for text in (body, after))
+    assert fixed(before).text == after
+
+
+EVALUATING = """
+import torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self):
+        self.q, self.target = nn.Linear(3, 3), nn.Linear(3, 3)
+        self.optimizer = torch.optim.SGD(self.q.parameters(), 0.1)
+
+    def learn(self, s, r, later=True):
+{body}
+        loss = (self.q(s) - y).square().mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+Agent().learn(torch.ones(2, 3), torch.ones(2, 3))
+"""
+STATEMENTS = {
+    "what is detached": (
+        "y = self.target(s).detach()  # of the target",
+        "with torch.no_grad():\n    y = self.target(s)  # of the target",
+    ),
+    "a method of what is detached": (
+        "y = self.target(s).detach().clamp(0)",
+        "with torch.no_grad():\n    y = self.target(s).clamp(0)",
+    ),
+    "brackets that only detaching needed": (
+        "y = (self.target(s) * 2 + 1).detach()",
+        "with torch.no_grad():\n    y = self.target(s) * 2 + 1",
+    ),
+    "brackets that are still needed": (
+        "y = (self.target(s) * 2).detach().clamp(0)",
+        "with torch.no_grad():\n    y = (self.target(s) * 2).clamp(0)",
+    ),
+    "detaching on a line of its own": (
+        "y = (\n    self.target(s)\n    .clamp(0)\n    .detach()\n)",
+        "with torch.no_grad():\n    y = (\n        self.target(s)\n        .clamp(0)\n    )",
+    ),
+    "two neighbours": (
+        "y = self.target(s).detach()\n# the second\nz = self.target(y).detach()\n\ny = y + z",
+        "with torch.no_grad():\n    y = self.target(s)\n    # the second\n    z = self.target(y)\n\ny = y + z",
+    ),
+    "a neighbour on the line": (
+        "y = self.target(s).detach(); r = r + 1  # both",
+        "with torch.no_grad():\n    y = self.target(s)\nr = r + 1  # both",
+    ),
+    "neighbours on both sides": (
+        "r = r + 1; y = self.target(s).detach(); r = r * 2;",
+        "r = r + 1\nwith torch.no_grad():\n    y = self.target(s)\nr = r * 2;",
+    ),
+    "a semicolon at the end": (
+        "y = self.target(s).detach();",
+        "with torch.no_grad():\n    y = self.target(s)",
+    ),
+    "the line of a header": (
+        "if later: y = self.target(s).detach(); r = r * 2\nelse: y = r",
+        "if later:\n    with torch.no_grad():\n        y = self.target(s)\n    r = r * 2\nelse: y = r",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_statement_runs_without_gradients_as_one_would_write_it(name: str) -> None:
+    before, after = (EVALUATING.format(body=indented(text, 2)) for text in STATEMENTS[name])
+    assert fixed(before).text == after
+
+
+def test_a_block_is_indented_as_the_file_is() -> None:
+    before, after = (EVALUATING.format(body=indented(text, 2)) for text in STATEMENTS["two neighbours"])
+    for step in ("  ", "\t", "   "):
+        wanted, given = (one.replace("    ", step) for one in (after, before))
+        assert fixed(given).text == wanted
+
+
+IMPORTS = {
+    "from torch import nn": "import torch\nfrom torch import nn",
+    "import numpy as np\nfrom torch import nn": "import numpy as np\nimport torch\nfrom torch import nn",
+    "import numpy as np\nimport tqdm\nfrom torch import nn": (
+        "import numpy as np\nimport torch\nimport tqdm\nfrom torch import nn"
+    ),
+    "import numpy as np\nimport torch.nn as nn\nimport tqdm": (
+        "import numpy as np\nimport torch\nimport torch.nn as nn\nimport tqdm"
+    ),
+    "from tqdm import tqdm\nimport torch.nn as nn\nimport numpy": (
+        "from tqdm import tqdm\nimport torch\nimport torch.nn as nn\nimport numpy"
+    ),
+    "import os\n\nfrom numpy import array\nfrom torch.nn import (\n    Linear,\n)": (
+        "import os\n\nimport torch\nfrom numpy import array\nfrom torch.nn import (\n    Linear,\n)"
+    ),
+}
+
+
+@pytest.mark.parametrize("imports", IMPORTS)
+def test_an_import_goes_where_isort_puts_it(imports: str) -> None:
+    program = dedent("""
+
+        def evaluate(model, loader):
+            model.eval()
+            return sum(model(x).sum().item() for x in loader)
+    """)
+    after = fixed(imports + "\n" + program).text
+    assert after.startswith(IMPORTS[imports] + "\n\n\n@torch.no_grad()\n")
+
+
+WORKERS = """
+from torch.utils.data import DataLoader
+from torchvision.datasets import ImageFolder
+
+
+{}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "is_fixed"),
+    [
+        ('def loader():\n    return DataLoader(ImageFolder("images"))\n\n\nfor x in loader():\n    print(x)', False),
+        ('loader = DataLoader(ImageFolder("images"))\nfor x in loader:\n    print(x)', False),
+        (
+            'def main(net):\n    for x in DataLoader(ImageFolder("images")):\n        net(x).backward()\n\n\n'
+            'if __name__ == "__main__":\n    main(Net())',
+            True,
+        ),
+        ('def main():\n    for x in DataLoader(ImageFolder("images")):\n        print(x)', True),
+        ('def main():\n    for x in DataLoader(ImageFolder("images"), num_workers=0):\n        print(x)', False),
+    ],
+)
+def test_workers_are_asked_for_where_nobody_has_decided_and_they_can_start(body: str, is_fixed: bool) -> None:
+    found = [one for one in check(WORKERS.format(body)) if one.code == "TML401"]
+    kind = Applicability.UNSAFE if is_fixed else Applicability.HINT
+    assert [one.fix.applicability for one in found if one.fix] == [kind]
+
+
+CACHE = """
+import torch
+
+
+def main(model, batches, optimizer):
+    for x in batches:
+        loss = model(x.cuda()).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+{body}
+
+
+main(torch.nn.Linear(3, 3).cuda(), [torch.ones(3)], None)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "after", "safe"),
+    [
+        ("torch.cuda.empty_cache()\nprint(1)", "print(1)", True),
+        ("\ntorch.cuda.empty_cache()\n\nprint(1)", "\nprint(1)", True),
+        ("\n# make room\ntorch.cuda.empty_cache()\n\nprint(1)", "\nprint(1)", False),
+        ("# the next two\ntorch.cuda.empty_cache()\nprint(1)", "# the next two\nprint(1)", True),
+        ("torch.cuda.empty_cache()  # room\nprint(1)", "print(1)", False),
+    ],
+)
+def test_a_statement_goes_with_what_speaks_of_it_alone(body: str, after: str, safe: bool) -> None:
+    before, wanted = (
+        CACHE.format(body="\n".join(" " * 8 + line if line else "" for line in text.split("\n")))
+        for text in (body, after)
+    )
+    found = [one for one in check(before) if one.code == "TML502"]
+    assert [one.fix.applicability is Applicability.SAFE for one in found if one.fix] == [safe]
+    assert fixed(before).text == wanted
+
+
+def comments(text: str) -> list[str]:
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return sorted(token.string for token in tokens if token.type == tokenize.COMMENT)
+
+
+def program(seed: int) -> str:
+    """One with comments everywhere."""
+    chance = random.Random(seed)
+    count = iter(range(10_000))
+
+    def comment() -> str:
+        return f"  # {next(count)}" if chance.random() < 0.4 else ""
+
+    def arguments(*given: str) -> str:
+        if chance.random() < 0.5:
+            return f"({', '.join(given)})"
+        last = chance.choice(["", ","])
+        lines = [f"{one},{comment()}" for one in given[:-1]] + [f"{given[-1]}{last}{comment()}"]
+        return "(\n" + "".join(f"            {line}\n" for line in lines) + "        )"
+
+    body: list[str] = []
+    for _ in range(6):
+        body += [f"# {next(count)}"] if chance.random() < 0.3 else []
+        statement = chance.choice(
+            [
+                f"y = target{arguments('x', 'x')}.detach()",
+                f"y = target{arguments('x')}.clamp(0).detach(); z = net(x)",
+                f"loader = DataLoader{arguments('data', 'num_workers=2')}",
+                f"loss = net{arguments('x')}.mean(); loss.backward{arguments('None', 'retain_graph=True')}",
+                f"total += net{arguments('x')}.mean()",
+                "torch.cuda.empty_cache()",
+                f"history.append{arguments('net(x)')}",
+                f"x = x.to{arguments('device')}",
+            ]
+        )
+        body.append(statement + comment())
+    lines = "".join(f"        {line}\n" for line in body)
+    return (
+        "import torch\nfrom torch.utils.data import DataLoader\nfrom torchvision.datasets import ImageFolder\n\n\n"
+        "def main(net, target, optimizer, data=ImageFolder('x'), device='cuda'):\n    total, history = 0, []\n"
+        f"    loader = DataLoader(data, num_workers=2)\n    for x, _ in loader:\n{lines}        optimizer.step()\n"
+        "    return float(total), torch.stack(history).cpu()\n"
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_safe_fixes_keep_every_comment_and_formatting(seed: int) -> None:
+    text = program(seed)
+    result = fixed(text, unsafe=False)
+    assert comments(result.text) == comments(text)
+    tidy = formatted(text)
+    after = fixed(tidy, unsafe=False).text
+    assert comments(after) == comments(tidy)
+    assert formatted(after) == after
+
+
+def formatted(text: str) -> str:
+    command = [str(Path(sys.executable).parent / "ruff"), "format", "--isolated", "--stdin-filename=program.py", "-"]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
