@@ -130,19 +130,27 @@ class InvokeMethod(Effect):
 
 @dataclass(slots=True, eq=False)
 class Load(Effect):
-    """A place behind a symbol was read after calls that may have written it: `item` by `[key]`, else by `.key`."""
+    """A place behind a symbol was read after calls that may have written it: `item` by `[key]`, else by `.key`.
+
+    What stands there may be made then, by a generator or a property, in the gradient mode of that moment.
+    """
 
     key: Key
     base: Value
     item: bool
+    mode: Mode | ModeOf
     result: Result
 
 
 @dataclass(slots=True, eq=False)
 class Renew(Effect):
-    """A loop of the callee begins another object of a site, or has another item, in every iteration."""
+    """A loop of the callee begins another object of a site, or has another item, in every iteration.
+
+    A generator makes the item then, in the gradient mode of that moment.
+    """
 
     made: Ref
+    mode: Mode | ModeOf = Mode.CALLER
 
 
 @dataclass(slots=True, eq=False)

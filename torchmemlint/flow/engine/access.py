@@ -185,7 +185,7 @@ def _behind(frame: Frame, state: State, holder: Ref, base: Value, name: Key, poi
     if name == "grad_fn" and base.graph:
         differentiate(frame, state, base.graph, point, True)  # who walks through the graph needs it
     if own is None and _is_read_by_caller(frame, holder, name, item):
-        own = _asked(frame, symbol(holder), name, item, point, holder)
+        own = _asked(frame, state, symbol(holder), name, item, point, holder)
         if not item and name in tensors.NO_GRAPH_ATTRIBUTES:
             return own  # without the graph of what it is read from
     if own is None and not item and name in tensors.NO_GRAPH_ATTRIBUTES and type(holder) is not Globals:
@@ -200,10 +200,12 @@ def _behind(frame: Frame, state: State, holder: Ref, base: Value, name: Key, poi
     return with_graph(found, rest) if rest else found
 
 
-def _asked(frame: Frame, base: Value, key: Key, item: bool, point: Point, holder: Ref | None = None) -> Value:
+def _asked(
+    frame: Frame, state: State, base: Value, key: Key, item: bool, point: Point, holder: Ref | None = None
+) -> Value:
     result = Result.of(point.site, point.context, holder)
     frame.arise(result)
-    frame.log(Load(point, key, base, item, result))
+    frame.log(Load(point, key, base, item, state.mode, result))
     return symbol(result)
 
 
@@ -214,7 +216,7 @@ def slice_of(frame: Frame, state: State, base: Value, point: Point, key: SliceKe
     """
     if frame.entry or not base.refs or not all(holder.symbolic for holder in base.refs):
         return containers.part_of(frame, state, base, point, key)
-    part = _asked(frame, base, Special.PART, True, point)
+    part = _asked(frame, state, base, Special.PART, True, point)
     for result in part.refs:
         frame.provenance.derive(result, (s for s in base.graph if s not in base.refs and isinstance(s, _CARRIERS)))
     return part
@@ -223,7 +225,7 @@ def slice_of(frame: Frame, state: State, base: Value, point: Point, key: SliceKe
 def rest_of(frame: Frame, state: State, base: Value, point: Point, start: int) -> Value:
     """Return what a call gives beside its first results. If nobody has seen it, it is another result than the first."""
     if not frame.entry:
-        return _asked(frame, base, Special.REST, True, point)
+        return _asked(frame, state, base, Special.REST, True, point)
     if base.refs and all(type(r) is Result for r in base.refs):
         return item(frame, state, base, start, point)
     return containers.part_of(frame, state, base, point, SliceKey(start=start))
@@ -353,7 +355,7 @@ def take(frame: Frame, state: State, items: Value, point: Point) -> None:
             forget(state, r)
         frame.items.setdefault(frame.loops[-1], set()).add(r)
         if not frame.entry and base is not r:
-            frame.log(Renew(point, r))
+            frame.log(Renew(point, r, state.mode))
 
 
 def _instance_next(frame: Frame, state: State, holder: Object, point: Point) -> Value:

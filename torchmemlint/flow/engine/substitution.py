@@ -93,7 +93,10 @@ class Substitution(Noting):
     def renew(self, effect: fx.Renew) -> None:
         """Begin another object, or go on to another item: if that is an object of the caller, it stays what it is."""
         made = type(effect.made) is Object
-        for mine in self.of(effect.made).each():
+        with_mode = self._enter(effect.mode)
+        items = self.of(effect.made)
+        self._leave(with_mode, effect.mode)
+        for mine in items.each():
             if made and type(mine) is Object:
                 begin(self.frame, self.state, mine, self.at(effect))
             elif type(mine) is Behind:
@@ -126,12 +129,14 @@ class Substitution(Noting):
         """Read what stands in a place by now."""
         base, machine = self.value(effect.base), self.frame.machine
         frame, state, point, key = self.frame, self.state, self.at(effect), self.key(effect.key)
+        with_mode = self._enter(effect.mode)
         if effect.key is Special.ELEMENT and isinstance(effect.point.site, For):
             value = machine.advance(frame, state, base, point)
         elif effect.item:
             value = machine.item(frame, state, base, key, point)
         else:
             value = machine.attribute(frame, state, base, key, point)
+        self._leave(with_mode, effect.mode)
         self._answer(effect.result, value)
 
     def _enter(self, mode: Mode | ModeOf) -> Mode | ModeOf:
