@@ -92,6 +92,18 @@ def test_a_network_that_is_long() -> None:
     ]
 
 
+def test_a_network_that_is_long_and_is_run_often() -> None:
+    """All its passes together take a share of the work, whether gradients are on or off."""
+    calls = _doubling(10).rpartition("Calls()")
+    head = "class Long(torch.nn.Linear):\n    def forward(self, x):\n"
+    net = f"{head}        {calls[1]}{calls[2]}        return model(x)\n"
+    quiet = "with torch.no_grad():\n    for _ in range(9):\n        print(long(x))\n"
+    loop = "for _ in range(9):\n    kept.append(long(x))\n"
+    text = f"{HEAD}{calls[0]}{net}long = Long(3, 3)\n{quiet * 4}{loop}"
+    kept = [(case.line, case.doubts) for case in cases({"main.py": text}) if case.code == "TML102"]
+    assert kept == [(text.count("\n"), set())]
+
+
 def test_that_others_are_too_long() -> None:
     """Each entry has a share of its own, in any order."""
     long = f"{HEAD}{_doubling(22)}"

@@ -34,6 +34,7 @@ from torchmemlint.flow.domain.refs import (
     Key,
     Leaf,
     Loop,
+    Object,
     Place,
     Point,
     Ref,
@@ -239,8 +240,8 @@ class Machine(Protocol):
     def spend(self, effects: int, state: State) -> None:
         """Count work."""
 
-    def part(self, frame: Frame) -> AbstractContextManager[Part]:
-        """Make an object, or run a network, with two thirds of the work that is left."""
+    def part(self, frame: Frame, network: Object | None = None) -> AbstractContextManager[Part]:
+        """Make an object, or run a network, with two thirds of the work that is left, if that was enough before."""
 
     def is_exhausted(self) -> bool:
         """Has the entry, or the function that is being summarised, used up its share of work?"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,9 +27,21 @@ from torchmemlint.flow.models import guards, settings
 from torchmemlint.flow.names.index import Index, reference
 
 BUDGET = 3_300  # work for one entry or summary, or one for each temporary of its own
+_PASSES = BUDGET // 2  # of that, for all passes of one network
 _LEAST = 300  # for one entry, where little is left for its files
 _LARGE = 500  # objects
 _MAIN = "__main__"  # the name of a module that Python runs as a script
+
+
+@dataclass(slots=True)
+class _Share:
+    """The work of one entry or summary."""
+
+    spent: int = 0
+    most: int = field(default_factory=lambda: BUDGET)  # for now
+    passed: Counter[Object] = field(default_factory=Counter)  # of that, by passes of each network
+    within_part: bool = False
+    long: set[Object] = field(default_factory=set)  # networks that it could not run to their ends
 
 
 @dataclass(eq=False)
@@ -44,9 +57,7 @@ class Engine:
     _programs: dict[Unit, tuple[Frame, State]] = field(default_factory=dict)
     _imported: dict[Unit, list[Unit]] = field(default_factory=dict)
     _ready: set[Unit] = field(default_factory=set)  # modules whose bodies have been run to their ends
-    _spent: int = 0  # of one entry's share
-    _most: int = BUDGET  # of that, for now
-    _within_part: bool = False
+    _share: _Share = field(default_factory=_Share)
     _left: int = 0  # for the files that are run
     _summaries: Store = field(init=False)
 
@@ -89,7 +100,7 @@ class Engine:
         """Count the work of one entry or summary: effects, and what it takes to branch where many objects are held."""
         self.pulse()
         work = effects + len(state.heap.table) // _LARGE
-        self._spent += work
+        self._share.spent += work
         self._left -= work
 
     def is_finished(self) -> bool:
@@ -98,27 +109,35 @@ class Engine:
 
     def is_exhausted(self) -> bool:
         """Has it used up its share of work?"""
-        return self._spent > self._most
+        return self._share.spent > self._share.most
 
     @contextmanager
-    def part(self, frame: Frame, alone: bool = False) -> Iterator[Part]:
+    def part(self, frame: Frame, network: Object | None = None, alone: bool = False) -> Iterator[Part]:
         """Make an object, or run a network, with two thirds of the work that is left: the rest is for what follows.
 
         `alone`: nothing follows. One that would take more does not end the run: what was not put into the object may be
         anything, and a pass is one pass whatever it is made of. The run is cut only if some of what it trains was seen.
+        A network that took too much is not to be run once more.
         """
-        part = Part()
-        if self._within_part:
+        share = self._share
+        part = Part(is_short=network in share.long)
+        if share.within_part or part.is_short:
             yield part
             return
-        most, was_cut, start = self._most, frame.cut, len(frame.effects)
-        self._most -= 0 if alone else max(0, most - self._spent) // 3
-        self._within_part = True
+        begun, most, was_cut, start = share.spent, share.most, frame.cut, len(frame.effects)
+        share.most -= 0 if alone else max(0, most - begun) // 3
+        if network is not None:
+            share.most = min(share.most, begun + max(0, _PASSES - share.passed[network]))
+        share.within_part = True
         try:
             yield part
         finally:
-            self._most, self._within_part = most, False
+            share.most, share.within_part = most, False
             part.is_short = frame.cut and not was_cut
+            if network is not None:
+                share.passed[network] += share.spent - begun
+                if part.is_short:
+                    share.long.add(network)
         if part.is_short and (alone or not self.is_exhausted()):
             frame.cut = following.trains(frame.effects[start:])
 
@@ -179,17 +198,16 @@ class Engine:
     @contextmanager
     def share(self, frame: Frame) -> Iterator[None]:
         """Begin with a share of work; what goes too deep ends early, and says so."""
-        spent, most, self._spent = self._spent, self._most, 0
-        self._most = max(most, frame.function.temps)
+        outer, self._share = self._share, _Share(most=max(BUDGET, frame.function.temps))
         if frame.function.parent is not None:  # others of these files are to be run, too
-            self._spent = max(0, BUDGET - max(self._left // 2, _LEAST))
+            self._share.spent = max(0, BUDGET - max(self._left // 2, _LEAST))
         try:
             yield
         except RecursionError:
             frame.cut = True
             frame.loops.clear()
         finally:
-            self._spent, self._most = spent, most
+            self._share = outer
             self._note_calls(frame)
 
     def _import_order(self, unit: Unit) -> list[Unit]:
@@ -225,19 +243,18 @@ class Engine:
     def _summarised(self, function: Function, constants: dict[str, object]) -> Summary:
         """Run a function for its summary: the work is its own, not that of the entry that asks for it first."""
         with self._apart():
-            self._most = max(BUDGET, function.temps)
+            self._share.most = max(BUDGET, function.temps)
             frame, end = self.run(function, constants)
             return summarised(frame, end)
 
     @contextmanager
     def _apart(self) -> Iterator[None]:
         """Work for what is run once for all, whoever asks for it first: with a share of its own, and no file's."""
-        spent, left, most, within = self._spent, self._left, self._most, self._within_part
-        self._spent, self._most, self._within_part = 0, BUDGET, False
+        outer, left, self._share = self._share, self._left, _Share()
         try:
             yield
         finally:
-            self._spent, self._left, self._most, self._within_part = spent, left, most, within
+            self._share, self._left = outer, left
 
     def leave(self, function: Function, mode: Mode | ModeOf) -> None:
         """Note that a function was called in a mode, but not followed."""

@@ -207,15 +207,17 @@ def unseen_forward(site: CallSite, target: Ref) -> Value:
 def run_forward(site: CallSite, target: Object, run: Callable[[], Value]) -> Value:
     """Call a module of the project: one pass, whatever its forward is made of."""
     frame, state = site.frame, site.state
-    if frame.inside or state.mode is Mode.OFF:
+    if frame.inside:
         result = run()
         run_hooks(site, target, result)
         return result
-    if gradients.is_frozen(state, target):
-        frame.inside.append(None)
-        with frame.machine.part(frame):
-            result = run()
-        frame.inside.pop()
+    off = state.mode is Mode.OFF
+    if off or gradients.is_frozen(state, target):
+        if not off:
+            frame.inside.append(None)
+        result = _ran(frame, target, run, Value(open=True))
+        if not off:
+            frame.inside.pop()
         run_hooks(site, target, result)
         return result
     inputs = sources_of(state, site.arguments.all())
@@ -223,16 +225,20 @@ def run_forward(site: CallSite, target: Object, run: Callable[[], Value]) -> Val
     assert isinstance(graph, Graph)
     mark = len(frame.effects)
     frame.inside.append(graph)
-    with frame.machine.part(frame) as part:
-        result = run()
+    result = _ran(frame, target, run, Value(graph=graph.alone, open=True))
     frame.inside.pop()
-    if part.is_short:
-        result = join(result, Value(graph=graph.alone, open=True))
     made = result.open or graph in frame.provenance.ancestors(reached(state, result, HOLDERS))
     if not made and graph not in frame.reads.get(Reading.DETACHED, ()):
         del frame.effects[mark - 1]  # its forward makes no graph
     run_hooks(site, target, result)
     return result
+
+
+def _ran(frame: Frame, network: Object, run: Callable[[], Value], otherwise: Value) -> Value:
+    """Return what a network gives; where that takes too much work, it may be something else, too."""
+    with frame.machine.part(frame, network) as part:
+        result = NOTHING if part.is_short else run()
+    return join(result, otherwise) if part.is_short else result
 
 
 # Attributes, parts, parameters.
