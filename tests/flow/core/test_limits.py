@@ -217,6 +217,21 @@ def test_what_a_run_of_another_file_calls_that_is_too_long() -> None:
     assert found({"main.py": without, "evaluation.py": evaluation}) == set()
 
 
+def test_what_a_run_left_that_others_may_begin_without_gradients() -> None:
+    """Who calls the method that was too long is known by its name alone, and decides for what that calls."""
+    calls = _doubling(22).rpartition("Calls()")[0]
+    net = (
+        "class Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.layer = torch.nn.Linear(3, 3)\n\n"
+        "    def choose(self, x):\n        Calls().m21(x)\n        return self.best(x)\n\n"
+        "    def best(self, x):\n        return self.layer(x).argmax()\n"
+    )
+    text = f"{HEAD}{calls}{net}"
+    run = "import torch\n\ndef run(net, x):\n    {}return net.choose(x)\n"
+    assert found({"net.py": text, "main.py": run.format("")}) == {("net.py", text.count("\n"), "TML201")}
+    assert found({"net.py": text, "main.py": run.format("with torch.no_grad(): ")}) == set()
+
+
 def test_what_a_run_called_that_was_too_long_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "BUDGET", 40)
     calls = _doubling(6).rpartition("Calls()")[0]

@@ -53,6 +53,7 @@ class Engine:
     active: list[Function] = field(default_factory=list)
     called: dict[Function, Mode] = field(default_factory=dict)  # by another function of the project, in which mode
     left: dict[Function, Mode] = field(default_factory=dict)  # by a run that was cut, and in which mode
+    unsure: set[Function] = field(default_factory=set)  # of that, by a run that may be begun in another mode
     _modules: dict[Unit, tuple[Frame, State]] = field(default_factory=dict)
     _programs: dict[Unit, tuple[Frame, State]] = field(default_factory=dict)
     _imported: dict[Unit, list[Unit]] = field(default_factory=dict)
@@ -89,7 +90,7 @@ class Engine:
 
     def begin(self, called: Mapping[Function, Mode], left: Mapping[Function, Mode], work: int) -> None:
         """Begin with other files: what is known of them so far is that these functions are called."""
-        self.called, self.left, self._left = dict(called), dict(left), work
+        self.called, self.left, self.unsure, self._left = dict(called), dict(left), set(), work
         self._summaries.begin()
 
     def imported(self, units: Iterable[Unit]) -> set[Unit]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Set
 from functools import partial
+from itertools import islice
 
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import Mode, State
@@ -54,16 +55,17 @@ def runs(
             entered.update(chosen)
             if not chosen:
                 continue
-            if cls is None:
-                for run in _entered(engine, chosen[0], ends[unit]):
-                    if not late:
-                        run.mentioned = partial(named, {chosen[0].name})
-                    yield run
-                continue
-            for run in lives.runs(engine, cls, chosen, ends[unit]):
-                if not late and not lives.is_hook(engine, run.entry):
+            entries = lives.runs(engine, cls, chosen, ends[unit]) if cls else _entered(engine, chosen[0], ends[unit])
+            known = len(engine.left)
+            for run in entries:
+                if late:
+                    run.mentioned = partial(engine.unsure.__contains__, run.entry)
+                elif cls is None or not lives.is_hook(engine, run.entry):
                     run.mentioned = partial(_is_met, engine, run.entry, named, quietly)
                 yield run
+                if run.cut and run.mentioned():
+                    engine.unsure.update(islice(engine.left, known, None))
+                known = len(engine.left)
 
 
 def inner(engine: Engine, files: Iterable[Unit]) -> Iterator[Run]:
@@ -82,15 +84,17 @@ def inner(engine: Engine, files: Iterable[Unit]) -> Iterator[Run]:
 
 
 def _is_met(
-    engine: Engine, method: Function, named: Callable[[Set[str]], bool], quietly: Callable[[str], bool]
+    engine: Engine, function: Function, named: Callable[[Set[str]], bool], quietly: Callable[[str], bool]
 ) -> bool:
-    """Does code that was not followed to a method name it, and perhaps call it with gradients off?"""
-    assert method.cls is not None
-    if named({method.name, method.cls.name}):
+    """Does code that was not followed to a function name it, and perhaps call it with gradients off?"""
+    cls = function.cls
+    if function in engine.unsure or named({function.name} if cls is None else {function.name, cls.name}):
         return True
-    if _is_led_to_quietly(engine, method):
+    if cls is None:
+        return False
+    if _is_led_to_quietly(engine, function):
         return True
-    return roles.is_called_by_name(engine, method) and quietly(method.name)
+    return roles.is_called_by_name(engine, function) and quietly(function.name)
 
 
 def _is_led_to_quietly(engine: Engine, method: Function) -> bool:

@@ -163,7 +163,7 @@ def outcome(
         backwards(places, seen),
         {places.of_span(f.unit, f.span): mode for f, mode in engine.called.items()},
         calling(engine, done),
-        {places.of_span(f.unit, f.span): mode for f, mode in engine.left.items()},
+        {places.of_span(f.unit, f.span): mode for f, mode in engine.left.items() if f not in engine.unsure},
         frozenset(mentions(units)),
         frozenset(map(sources.path, engine.imported(units))),
         frozenset(sources.sought),
