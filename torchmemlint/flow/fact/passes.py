@@ -291,11 +291,17 @@ class Passes:
         if roles.is_called_to_infer(self.engine, self.run.entry):  # what it may differentiate leads to an input
             if not self.trains or (given and not (returned or stored or self._is_of_leaf(source))):
                 return Reason.ROLE, frozenset()
-        elif not self.trains and any(roles.is_for_users(self.engine, f) for f in self._functions(point)):
+        elif not self.trains and self._is_for_users(point, returned):
             return Reason.ROLE, frozenset(doubts | {Doubt.EVALUATED if self.evidence.evaluating else Doubt.ROLE})
         if loops and not leaves and not self.run.cut and self._is_unused(point, source, module, loops):
             return Reason.UNUSED, frozenset(doubts)
         return None, frozenset()
+
+    def _is_for_users(self, point: Point, returned: bool) -> bool:
+        """Does what runs it infer or evaluate? What evaluates gives numbers: a graph that it returns is for training."""
+        engine, numbers = self.engine, self.evidence.evaluating or not returned
+        functions = self._functions(point)
+        return any(roles.infers(engine, f) or (numbers and roles.evaluates(engine, f)) for f in functions)
 
     def _is_unused(self, point: Point, source: Source, module: frozenset[Ref], loops: frozenset[Loop]) -> bool:
         """Is what a network gives dropped at once, or in an iteration over data? It is run for its own changes.
