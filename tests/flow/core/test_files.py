@@ -66,6 +66,24 @@ def test_a_network_whose_base_comes_with_everything_of_another_file() -> None:
     )
 
 
+def test_a_base_that_a_decorator_registers() -> None:
+    """What a decorator makes of a class is taken for that class: the base's method trains what both methods run."""
+    base = (
+        "import torch\nfrom registry import register\n\n"
+        '@register("base")\nclass Trainer:\n    def __init__(self):\n        self.net = torch.nn.Linear(300, 300)\n\n'
+        "    def update(self, loss, optimizer):\n        loss.backward()\n        optimizer.step()\n"
+    )
+    own = (
+        "import torch\nfrom base import Trainer\nfrom registry import register\n\n"
+        '@register("own")\nclass Own(Trainer):\n    def run(self, x):\n        return self.net(x)\n\n'
+        "    def predict(self, data):\n        self.net.eval()\n"
+        "        return [self.run(x).tolist() for x in data]\n\n"
+        "    def train(self, data, optimizer):\n        for x in data:\n"
+        "            self.update(self.run(x).sum(), optimizer)\n        return self.predict(data)\n"
+    )
+    assert found({"base.py": base, "own.py": own}) == {("own.py", 12, "TML201")}
+
+
 def test_a_pass_that_a_file_elsewhere_trains() -> None:
     """A function's demonstration in its own file does not say how it is used."""
     sampler = "import torch\n\nclass Sampler:\n    def __init__(self, table):\n        self.table = table\n\n"

@@ -190,7 +190,7 @@ class Index:
     # Classes.
 
     def find_class(self, unit: Unit, name: str) -> Class | None:
-        """Return the class that a dotted name of a file stands for."""
+        """Return the class that a dotted name of a file stands for; what decorators make of a class is taken for it."""
         found = self.in_unit(unit, name) if "." not in name else None
         if found is None:
             found = self.resolve(self.absolute(unit, name))
@@ -203,10 +203,9 @@ class Index:
             for r in found.refs:
                 if type(r) is ClassRef:
                     return r.cls
-        for cls in unit.classes:
-            if cls.name == name:
-                return cls
-        return None
+                if type(r) is Behind and type(r.base) is Globals:
+                    unit, name = self.units[r.base.module], str(r.key)
+        return next((cls for cls in unit.classes if cls.name == name), None)
 
     def order(self, cls: Class) -> tuple[Class, ...]:
         """Return a class and those it inherits from, nearest first, as far as the project has them."""
