@@ -43,7 +43,7 @@ class Doubt(enum.Enum):
     FREEZER = "code that was not seen gets the network or its optimizer, and may freeze or train it"
     BATCHES = "whether each iteration works on its own batch was not seen"
     LAYERS = "the loop is in the code of a network, and may run over its layers in one pass"
-    ITEM = "it is stored in an item of something that was not seen, which may be another item next time"
+    ITEM = "it is stored in an item or a result of something that was not seen, which may be another one next time"
     RESET = "it is emptied or replaced only under a condition"
     CUT = "the code that leads here was too long to be followed to its end"
     ORDER = "whether samples are read in order depends on a value: in order, the workers share one copy"

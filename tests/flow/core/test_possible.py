@@ -255,3 +255,26 @@ def test_what_functions_of_torch_are_given_is_a_tensor() -> None:
         assert _told(RANKING.format(use=use)) == [(5, "TML201", "likely")], use
     for use in ("ranks = sorted(scores)[0]", "ranks = torch.tensor(scores)", "ranks = 2 ** torch.pow(scores, tails)"):
         assert _told(RANKING.format(use=use)) == [], use
+
+
+def test_what_a_call_gives_anew_in_each_iteration() -> None:
+    """What is stored in it ends with it, if the call does not give the same each time."""
+    text = """
+        from elsewhere import report
+
+        def train(data):
+            model = nn.Linear(300, 300)
+            {}
+            for step, x in enumerate(data):
+                {}
+                loss = model(x).sum()
+                loss.backward()
+                kept[step] = loss
+                print(kept)
+        """
+
+    def kept(*lines: str) -> list[tuple[int, str, str]]:
+        return [one for one in _told(text.format(*lines)) if one[1] == "TML102"]
+
+    assert kept("kept = report()", "pass") == [(10, "TML102", "certain")]
+    assert kept("pass", "kept = report()") == [(10, "TML102", "possible")]

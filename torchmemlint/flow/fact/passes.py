@@ -298,7 +298,7 @@ class Passes:
         return None, frozenset()
 
     def _is_for_users(self, point: Point, returned: bool) -> bool:
-        """Does what runs it infer or evaluate? What evaluates gives numbers: a graph that it returns is for training."""
+        """Does what runs it infer or evaluate? What evaluates gives numbers: a graph that it gives is to train."""
         engine, numbers = self.engine, self.evidence.evaluating or not returned
         functions = self._functions(point)
         return any(roles.infers(engine, f) or (numbers and roles.evaluates(engine, f)) for f in functions)

@@ -109,6 +109,8 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         if fate is Fate.NEVER and not read and any(map(_is_forward, effect.events)):
             doubts |= {Doubt.READER}
         holder, key = effect.place
+        if holder is not None and _is_called_for(root(holder), effect.loop):
+            doubts |= {Doubt.ITEM}  # perhaps another one each time, too
         yield Retention(
             effect.point,
             holder,
@@ -161,6 +163,13 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
 def _is_forward(source: Source) -> bool:
     """Is it the pass of a network that nobody runs in what was seen? Who does may read what the network keeps."""
     return type(source) is Graph and isinstance(source.site, Function)
+
+
+def _is_called_for(holder: Ref, loop: Loop) -> bool:
+    """Does a call of what was not seen give it, in each iteration?"""
+    if type(holder) is not Object or holder.kind is not Kind.OPAQUE:
+        return False
+    return isinstance(loop.site, Op) and _is_made_in(holder, loop)
 
 
 def _is_argument(place: Place) -> bool:
