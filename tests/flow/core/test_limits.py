@@ -232,11 +232,22 @@ def test_what_a_run_left_that_others_may_begin_without_gradients() -> None:
     assert found({"net.py": text, "main.py": run.format("with torch.no_grad(): ")}) == set()
 
 
+def test_what_is_too_long_and_has_nothing_to_do_with_training() -> None:
+    """Nothing that a run calls there could change what it shows of passes."""
+    counting = f"import json\n\n{_doubling(22).rpartition('Calls()')[0]}"
+    evaluate = "    net.eval()\n    for y in data:\n        kept.append(net(y).argmax())\n    Calls().m21(kept)\n"
+    head = "import torch\nfrom counting import Calls\n\nkept = []\n\n"
+    main = f"{head}def evaluate(net: torch.nn.Module, data):\n{evaluate}"
+    assert found({"counting.py": counting, "main.py": main}) == {("main.py", 9, "TML201")}
+    trains = f"{counting}\ndef train(loss):\n    loss.backward()\n"
+    assert found({"counting.py": trains, "main.py": main}) == set()
+
+
 def test_what_a_run_called_that_was_too_long_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "BUDGET", 40)
     calls = _doubling(6).rpartition("Calls()")[0]
     steps = "".join(f"def step{n}(data):\n    Calls().m5(data)\n    print(data)\n\n" for n in range(3))
-    judge = "def judge(data):\n    print(data)\n\ndef unknown(it):\n    it.judge([])\n"
+    judge = "def judge(loss):\n    loss.backward()\n\ndef unknown(it):\n    it.judge([])\n"
     run = "def main(data):\n    step0(data)\n    step1(data)\n    step2(data)\n\nmain([])\n\n"
     path, root = Path("/main.py"), Path("/")
     texts = {path: f"{HEAD}{calls}{steps}{run}{judge}"}

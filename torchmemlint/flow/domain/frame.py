@@ -243,6 +243,9 @@ class Machine(Protocol):
     def part(self, frame: Frame, network: Object | None = None) -> AbstractContextManager[Part]:
         """Make an object, or run a network, with two thirds of the work that is left, if that was enough before."""
 
+    def may_train(self, summary: Summary) -> bool:
+        """Does a function run a network or train one, or may it where it was not followed to its end?"""
+
     def is_exhausted(self) -> bool:
         """Has the entry, or the function that is being summarised, used up its share of work?"""
 

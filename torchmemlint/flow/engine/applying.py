@@ -42,7 +42,7 @@ def apply(
     summary = machine.summary(function, bound, state)
     if summary is None:
         return NOTHING  # as above; the second round sees more
-    frame.cut = frame.cut or summary.cut
+    frame.cut = frame.cut or (summary.cut and machine.may_train(summary))
     if frame.followed.get(summary) is not Mode.ON:
         frame.followed[summary] = state.mode
     machine.active.append(function)

@@ -257,6 +257,14 @@ class Engine:
         finally:
             self._share, self._left = outer, left
 
+    def may_train(self, summary: Summary) -> bool:
+        """Does a function run a network or train one, or may it where it was not followed to its end?"""
+        if following.trains(summary.effects):
+            return True
+        names = self.index.contracts.names("differentiates").last_parts
+        units = {function.unit for function, _ in following.within([(summary, Mode.CALLER)])}
+        return any(not names.isdisjoint(function.mentions) for unit in units for function in unit.functions)
+
     def leave(self, function: Function, mode: Mode | ModeOf) -> None:
         """Note that a function was called in a mode, but not followed."""
         following.note(self.left, [(function, mode)])
