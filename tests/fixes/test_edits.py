@@ -1,11 +1,24 @@
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from torchmemlint.findings import Edit, Position, Span
-from torchmemlint.fixes.edits import EditError, TextIndex, apply_edits, compatible, newline_of, resolve
+from torchmemlint.fixes.edits import (
+    EditError,
+    Replacement,
+    TextIndex,
+    apply_edits,
+    clash,
+    compatible,
+    composed,
+    newline_of,
+    replace,
+    resolve,
+)
 
 LINES = st.lists(st.sampled_from(["", "x = 1", "\tπ = 'ü𝄞'", "y\x0cz", "# \u2028 comment"]), min_size=1, max_size=8)
 
@@ -125,3 +138,26 @@ def test_of_two_that_conflict_the_first_is_taken_whole() -> None:
     ]
     assert compatible(groups) == [0, 2]
     assert compatible(groups[::-1]) == [0, 1]
+
+
+@st.composite
+def replacements(draw: st.DrawFn, text: str) -> tuple[Replacement, ...]:
+    """Some that do not clash."""
+    cuts = sorted(draw(st.lists(st.integers(0, len(text)), max_size=6)))
+    found: list[Replacement] = []
+    for start, end in zip(cuts[::2], cuts[1::2], strict=False):
+        new = Replacement(start, end, draw(st.sampled_from(["", "x", "yy\n"])))
+        if not any(clash(new, old) for old in found):
+            found.append(new)
+    return tuple(sorted(set(found)))
+
+
+@given(st.data())
+def test_one_change_after_another_is_one_change(data: st.DataObject) -> None:
+    text = data.draw(st.text("ab\n", max_size=20))
+    first = data.draw(replacements(text))
+    between = replace(text, first)
+    second = data.draw(replacements(between))
+    both = composed(text, first, second)
+    assert replace(text, both) == replace(between, second)
+    assert all(one.end <= other.start and not clash(one, other) for one, other in itertools.pairwise(both))
