@@ -97,7 +97,7 @@ def test_what_another_file_runs(tmp_path: Path) -> None:
         ("`net(x)` builds the graph", None, 6),
         ("backward frees the activations, the graph's nodes stay", None, 7),
         ("repeated by this loop", "main.py", 5),
-        ("runs by way of this call", "main.py", 6),
+        ("called from here", "main.py", 6),
     ]
 
 

@@ -48,7 +48,10 @@ def changes(finding: Finding) -> list[str]:
 def test_all_passes_of_a_function_that_trains_nothing_are_one() -> None:
     (one,) = found("a = first(x)\nshow(a.detach().sum())\nb = second(x)\nshow(b.argmax(1).tolist())")
     assert one.message.endswith("(and another pass here)")
-    assert [link.message for link in one.evidence][:2] == ["`first(x)` runs with gradients on", "`second(x)` does, too"]
+    assert [link.message for link in one.evidence][:2] == [
+        "the forward pass runs with gradients enabled",
+        "`second(x)` does, too",
+    ]
     assert changes(one) == ["@torch.no_grad()"]
 
 

@@ -104,7 +104,7 @@ class Told:
     def called(self) -> Iterator[Evidence]:
         """The calls that lead there, innermost first."""
         for place in self.case.calls[:_CALLS]:
-            yield self.link(place, "runs by way of this call")
+            yield self.link(place, "called from here")
 
     def span_of(self, place: Place) -> Span:
         """Return where a place is, in characters."""

@@ -235,7 +235,7 @@ async function scenario(page, python) {
   for (const code of ["TML101", "TML105", "TML201"]) {
     await rows.filter({ hasText: code }).first().waitFor();
   }
-  assert.ok((await rows.allTextContents()).some((row) => row.includes("runs with gradients on")), "no related information");
+  assert.ok((await rows.allTextContents()).some((row) => row.includes("runs with gradients enabled")), "no related information");
   await page.waitForTimeout(600);
   await window.shoot("vscode-problems");
   await window.command("View: Close Panel").catch(() => window.command("View: Toggle Panel Visibility"));
