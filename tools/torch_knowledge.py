@@ -82,8 +82,9 @@ def observe(seen: Seen, call: Callable[..., Any], arguments: tuple[Any, ...], ke
         result = call(*arguments, **keywords)
     tensors = [leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
     seen.runs += 1
-    seen.from_tensors |= bool(given)
-    seen.unary &= len(given) < 2
+    wraps = any(isinstance(one, bytearray) or hasattr(one, "__array_interface__") for one in arguments) and not given
+    seen.from_tensors |= bool(given) or wraps
+    seen.unary &= len(given) < 2 and not wraps
     seen.tensors.add("one" if isinstance(result, torch.Tensor) else "several" if tensors else "none")
     seen.discrete &= all(not (t.is_floating_point() or t.is_complex()) for t in tensors)
     graph = [tensor.requires_grad for tensor in tensors]
@@ -363,7 +364,7 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
         for name, gates in (("gru", 3), ("rnn_relu", 1), ("rnn_tanh", 1))
     },
     **dict.fromkeys(
-        "get_autocast_ipu_dtype get_autocast_xla_dtype get_rng_state is_autocast_ipu_enabled is_autocast_xla_enabled "
+        "get_autocast_ipu_dtype get_autocast_xla_dtype is_autocast_ipu_enabled is_autocast_xla_enabled "
         "set_printoptions".split(),
         tuple,
     ),
@@ -396,10 +397,12 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "set_default_tensor_type": lambda: (torch.FloatTensor,),
     "set_rng_state": lambda: (torch.get_rng_state(),),
     "sym_ite": lambda: (True, 1, 2),
-    "sparse_bsc_tensor": lambda: ([0, 1], [0], torch.ones(1, 2, 2), (2, 2)),
-    "sparse_bsr_tensor": lambda: ([0, 1], [0], torch.ones(1, 2, 2), (2, 2)),
-    "sparse_compressed_tensor": lambda: ([0, 1, 2], [0, 1], [1.0, 2.0], (2, 2)),
-    **dict.fromkeys(("sparse_csc_tensor", "sparse_csr_tensor"), lambda: ([0, 1, 2], [0, 1], [1.0, 2.0], (2, 2))),
+    "sparse_bsc_tensor": lambda: (torch.tensor([0, 1]), torch.tensor([0]), _tensor(1, 2, 2), (2, 2)),
+    "sparse_bsr_tensor": lambda: (torch.tensor([0, 1]), torch.tensor([0]), _tensor(1, 2, 2), (2, 2)),
+    **dict.fromkeys(
+        ("sparse_compressed_tensor", "sparse_csc_tensor", "sparse_csr_tensor"),
+        lambda: (torch.tensor([0, 1, 2]), torch.tensor([0, 1]), _tensor(2), (2, 2)),
+    ),
     # methods
     "apply_": lambda: (torch.ones(4), lambda number: number + 1),
     "as_subclass": lambda: (_image(), nn.Parameter),

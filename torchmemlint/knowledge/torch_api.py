@@ -65,7 +65,7 @@ OF_IMAGES = frozenset(
 # Random or constructing functions: a fresh tensor without a graph unless requires_grad=True is given. By hand: those
 # that take a tensor for its shape or its probabilities, that wrap what is mostly no tensor, and constructors of old.
 FACTORIES = operations.factories() | frozenset(
-    "as_tensor asarray bernoulli empty_like from_dlpack from_file full_like linspace logspace "
+    "as_tensor asarray bernoulli empty_like from_dlpack from_file from_numpy frombuffer full_like linspace logspace "
     "normal ones_like poisson rand_like randint_like randn_like tensor zeros_like new_empty new_full new_ones "
     "new_tensor new_zeros FloatTensor LongTensor Tensor IntTensor BoolTensor DoubleTensor HalfTensor ByteTensor".split()
 )
@@ -137,7 +137,7 @@ NOT_COMPUTING = (
 )
 # By hand: types, and functions of files and code.
 NOT_OPERATIONS = operations.settings() | frozenset(
-    "load device dtype Generator Size finfo iinfo autocast compile".split()
+    "load device dtype Generator Size finfo iinfo autocast compile get_rng_state".split()
 )
 
 # Names of one operation. Source: "Alias for ..." in the documentation of torch.
