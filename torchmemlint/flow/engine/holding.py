@@ -18,7 +18,6 @@ from torchmemlint.flow.ir.ops import Function, Op
 from torchmemlint.flow.models import modules
 
 _HOLDING = frozenset({Kind.INSTANCE, Kind.MODULE, Kind.OPTIMIZER})
-_CONTAINERS = frozenset({Kind.LIST, Kind.DICT})
 _OF_PROGRAM = frozenset({ELEMENT, Special.NAMED, Special.FUNCTION})
 _MOST = 1_000  # references that are looked at for one object
 Step = tuple[Ref, Key, Value]  # who holds what, under which name
@@ -48,11 +47,9 @@ def _begun_by(frame: Frame, made: Object) -> Function | None:
 
 
 def is_network(frame: Frame, reference: Ref) -> bool:
-    """Is it a network, or an optimizer: what holds most of the memory of a device?"""
+    """Is it a module of a library with parameters, or an optimizer: what holds most of the memory of a device?"""
     if type(reference) is not Object:
         return False
-    if reference.kind is Kind.INSTANCE:
-        return frame.machine.index.is_network(reference.about.cls)
     is_plain = reference.kind is Kind.MODULE and modules.is_bare_class(str(reference.about))
     return reference.kind in (Kind.OPTIMIZER, Kind.MODULE) and not is_plain
 
@@ -88,13 +85,28 @@ def _note_hoards(frame: Frame, state: State, older: list[Object]) -> None:
     """Log which networks of earlier iterations containers of variables still hold on a device."""
     heavy = {made: [r for r in _reached(state, [made], made)[0] if is_network(frame, r)] for made in older}
     heavy = {made: found for made, found in heavy.items() if found and not _is_on_host(state, made)}
+    if heavy:
+        outside = _reached(state, [r for r in state.heap.table if is_outside(r)], None)[0]
+        heavy = {made: found for made, found in heavy.items() if frame.function.parent is None or made not in outside}
     for name, value in _variables(frame, state).items() if heavy else ():
         came_by = _reached(state, value.each(), None)[1]
         for made in [made for made in heavy if made in came_by]:
-            way = _way(came_by, came_by[made])
-            if any(type(holder) is Object and holder.kind in _CONTAINERS for holder, _, _ in way):
+            holders = [holder for holder, _, _ in _way(came_by, came_by[made])]
+            if any(map(_is_container, holders)) and not any(_is_module(frame, holder) for holder in holders):
                 points = tuple(Point(r.site, r.context) for r in heavy.pop(made) if type(r) is Object)
                 frame.log(Hoard(Point(made.site, made.context), points, name))
+
+
+def _is_container(holder: Ref) -> bool:
+    return type(holder) is Object and holder.kind in (Kind.LIST, Kind.DICT)
+
+
+def _is_module(frame: Frame, holder: Ref) -> bool:
+    """Is it a network, which holds its parts?"""
+    if type(holder) is not Object:
+        return False
+    is_own = holder.kind is Kind.INSTANCE and frame.machine.index.is_network(holder.about.cls)
+    return is_own or holder.kind is Kind.MODULE
 
 
 def _is_on_host(state: State, made: Object) -> bool:

@@ -15,6 +15,7 @@ from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.refs import Bare, Bound, Code, Key, Object, Point, Ref, Source
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.hooking import Hooks
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.outcomes import Case, Place
 from torchmemlint.flow.fact.owners import Circling
@@ -25,13 +26,13 @@ from torchmemlint.flow.ir.ops import Op, SetAttribute
 from torchmemlint.knowledge import services
 
 
-def circling(places: Places, engine: Engine, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
+def circling(places: Places, engine: Engine, hooks: Hooks, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
     """Yield what holds itself, of some runs."""
     for run, evidence in done:
         held = {hoard.point.site for hoard in run.effects(fx.Hoard)}
         for event, circle in run.met(fx.Circle):
             loop = repeating(event, circle.point)
-            if loop is None or _collects(run, loop):
+            if loop is None or _collects(run, loop) or (_is_hooked(circle.way) and hooks.are_removed):
                 continue
             heavy = [p for p in circle.networks if is_inside((p.site, *p.context), loop)]
             graphs = [s for s in circle.sources if _is_held(evidence, s)]
@@ -66,6 +67,11 @@ def repeating(event: Event, point: Point) -> Op | None:
             if isinstance(around, For | While):
                 return around
     return next((site for site in met if isinstance(site, Op) and is_inside(point.chain(), site)), None)
+
+
+def _is_hooked(way: tuple[tuple[Ref, Key], ...]) -> bool:
+    """Is a module on the way that holds the next by a hook?"""
+    return any(isinstance(key, tuple) and key[0] == "hook" for _, key in way)
 
 
 def _collects(run: Run, loop: Op) -> bool:

@@ -12,7 +12,7 @@ from itertools import dropwhile, islice
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import ELEMENT, reachable
-from torchmemlint.flow.domain.refs import Behind, Input, Loop, Object, Parameters, Ref, Result, Site, root
+from torchmemlint.flow.domain.refs import Behind, Globals, Input, Loop, Object, Parameters, Point, Ref, Result, root
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.outcomes import Case
@@ -21,8 +21,8 @@ from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.fact.sequence import Sequence
 from torchmemlint.flow.ir.blocks import is_inside, operations
 from torchmemlint.flow.ir.control import Enter
-from torchmemlint.flow.ir.defuse import definitions
-from torchmemlint.flow.ir.ops import CallMethod, Function, Op, Unit
+from torchmemlint.flow.ir.defuse import definitions, operands
+from torchmemlint.flow.ir.ops import CallMethod, Class, Function, Op, Unit
 from torchmemlint.flow.models.hooks import HANDLE
 
 _TABLES = frozenset("_forward_hooks _forward_pre_hooks _backward_hooks _backward_pre_hooks".split())
@@ -35,6 +35,11 @@ class Hooks:
         self.units = list(units)
         self.seen = [(run, evidence) for run, evidence in done if run.of(fx.Hooked)]
         self.removed = {handle.site for run, _ in done if self.seen for handle in _removed(run)}
+
+    @property
+    def are_removed(self) -> bool:
+        """Is there code that may remove hooks?"""
+        return any(self.may_be_removed(hooked) for run, _ in self.seen for hooked in run.effects(fx.Hooked))
 
     def may_be_removed(self, hooked: fx.Hooked) -> bool:
         """Is a hook removed, or is there code that may do so? A handle that nothing takes removes none."""
@@ -67,16 +72,22 @@ def _cases(
     life = run.life or frozenset()
     about = Registered(hooked.kind)
     around = [effect.loop for effect in event.around if isinstance(effect, fx.Repeat)]
-    through = {loop for loop in around if not _outlasts(run, owner, loop) or _is_taken_from(hooked.point.site, loop)}
+    through = {loop for loop in around if not _outlasts(run, owner, loop)}
     through.update(around[-1:] if several else ())
     for loop in around:
-        if isinstance(loop.site, Op) and loop not in through | life and not _is_chosen(event, loop):
-            item = {Doubt.ITEM} if _is_item(owner) and not through else set()
-            yield places.at(hooked.point, "TML802", evidence.cut | item, loop=places.of(loop.site), about=about)
+        varies = (through or _is_item(owner)) and _depends(hooked.point, loop)
+        if isinstance(loop.site, Op) and loop not in through | life and not _is_chosen(event, loop) and not varies:
+            yield places.at(hooked.point, "TML802", evidence.cut, loop=places.of(loop.site), about=about)
             return
-    if run.entry.parent is not None and not event.branches and not event.loops - life and _runs_it(run, event, owner):
+    is_once = run.entry.parent is None or event.branches or event.loops - life or _is_making(run, hooked.point)
+    if not is_once and _runs_it(run, event, owner):
         doubts = set() if run.method_of is not None and run.entry.name == "forward" else {Doubt.ONCE}
         yield places.at(hooked.point, "TML802", evidence.cut | doubts, about=about)
+
+
+def _is_making(run: Run, point: Point) -> bool:
+    """Does it happen when an object is made that nobody was seen to make?"""
+    return run.entry.name == "__init__" or any(isinstance(site, Class) for site in point.context)
 
 
 def _is_chosen(event: Event, loop: Loop) -> bool:
@@ -85,9 +96,12 @@ def _is_chosen(event: Event, loop: Loop) -> bool:
     return isinstance(next(islice(inside, 1, None), None), fx.Fork)
 
 
-def _is_taken_from(site: Site, loop: Loop) -> bool:
-    """Is what is given a hook computed from the item of a loop around it?"""
-    return isinstance(site, CallMethod) and any(op is loop.site for op in definitions(site.owner).origins(site.base))
+def _depends(point: Point, loop: Loop) -> bool:
+    """Does what a loop goes through decide what is given a hook, or which one?"""
+    for op in point.chain():
+        if isinstance(loop.site, Op) and op.owner is loop.site.owner:
+            return any(origin is loop.site for origin in definitions(op.owner).origins(*operands(op)))
+    return False
 
 
 def _outlasts(run: Run, owner: Ref, loop: Loop) -> bool:
@@ -121,12 +135,19 @@ def _is_item(owner: Ref) -> bool:
 def _runs_it(run: Run, event: Event, owner: Ref) -> bool:
     """Does whoever registers it then run the network that it was registered on, which somebody else has made?"""
     begin, sequence = root(owner), Sequence(run)
-    if type(begin) is not Input and begin is not run.receiver:
+    lasts = type(begin) in (Input, Globals) or begin is run.receiver or _is_of_file(begin)
+    if not lasts:
         return False
     calls = [(met, call.callee.refs) for met, call in run.met(fx.Invoke)]
     return any(
         sequence.is_after(met, event) and any(root(r) is begin for r in refs) for met, refs in (*calls, *run.passes())
     )
+
+
+def _is_of_file(reference: Ref) -> bool:
+    """Is it made by the body of a file?"""
+    site = getattr(reference, "site", None)
+    return isinstance(site, Op) and site.owner.parent is None and not getattr(reference, "context", ())
 
 
 def _removed(run: Run) -> Iterator[Object]:

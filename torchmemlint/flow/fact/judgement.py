@@ -137,7 +137,7 @@ def outcome(
             *tallied(places, done),
             *registered(places, hooks),
             *remaining(places, hooks),
-            *circling(places, engine, done),
+            *circling(places, engine, hooks, done),
             *hoarding(places, done),
             *viewed(places, engine, done),
             *skipped(places, engine, done),
