@@ -53,6 +53,7 @@ class Doubt(enum.Enum):
     SIZE = "it is only worth a change for large tensors, and their size was not seen"
     UNSEEN_INPUT = "a caller that was not seen decides whether the argument has a graph"
     CHOICE = "a value decides what is held there: it may be something else"
+    WANTED = "whoever wrote it may want it to be there later, for something that was not seen"
     ONCE = "nothing in this project calls it again and again: it may run once"
 
     @property

@@ -54,6 +54,7 @@ class Pattern(Missing):
 
 NO_CONSTANT = Missing("no constant")
 SOME = Missing("not None")  # a constant only in that it is not None
+WEAK = Missing("weak")  # of what is held by a weak reference only
 SOLE = Missing("sole")  # of a value that is nothing but what its references stand for, or one tensor, on all paths
 _SERIAL = attrgetter("serial")
 NO_SOURCES: frozenset[Source] = frozenset()

@@ -13,7 +13,9 @@ from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.refs import Bound, Code, Key, Method, Object, Parameters, Point, Ref, is_outside
-from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, Value, limited, of
+from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, WEAK, Value, limited, of
+from torchmemlint.flow.ir.blocks import Layout, is_inside
+from torchmemlint.flow.ir.control import For, While
 from torchmemlint.flow.ir.ops import Function, Op
 from torchmemlint.flow.models import modules
 
@@ -31,19 +33,41 @@ def note(frame: Frame, state: State) -> None:
     for made in made_here:
         if made.kind is Kind.INSTANCE and not made.older and made.context == frame.context and made not in in_circles:
             in_circles |= _note_circle(frame, state, made, Point(made.site, made.context))
-    _note_hoards(frame, state, [made for made in made_here if made.older])
+    _note_hoards(frame, state, made_here)
     for name in sorted(frame.function.shared) if type(frame.own) is Object else ():
         for code in (state.heap.get(frame.own, name) or NOTHING).each():
             if type(code) is Code and code.frame is frame.own and name in code.function.mentions:
                 _note_circle(frame, state, code, Point(code.function, frame.context))
 
 
-def _begun_by(frame: Frame, made: Object) -> Function | None:
-    """Return the function whose operation, or whose call, has led to an object, as seen from the frame."""
+def _begun(frame: Frame, made: Object) -> Op | None:
+    """Return the operation, or the call, that has led to an object, as seen from the frame."""
     chain = (made.site, *made.context)
     number = len(chain) - len(frame.context) - 1
     begun = chain[number] if number >= 0 else None
-    return begun.owner if isinstance(begun, Op) else None
+    return begun if isinstance(begun, Op) else None
+
+
+def _begun_by(frame: Frame, made: Object) -> Function | None:
+    begun = _begun(frame, made)
+    return begun.owner if begun is not None else None
+
+
+def _loop(frame: Frame, made: Object) -> Op | None:
+    """Return the loop of the frame's function that makes something again and again."""
+    begun = _begun(frame, made)
+    above = Layout(begun.owner).above(begun) if begun is not None and begun.owner is frame.function else ()
+    return next((op for op, _ in above if isinstance(op, For | While)), None)
+
+
+def _is_in_rows(frame: Frame, made: Object, holders: list[Ref]) -> bool:
+    """Is it in a tuple of the same iteration, in a container that was there before? There are older ones, then."""
+    loop = _loop(frame, made)
+    boxes = [
+        holder for holder in holders if type(holder) is Object and holder.kind in (Kind.LIST, Kind.DICT, Kind.TUPLE)
+    ]
+    inside = [(box.kind is Kind.TUPLE, is_inside([_begun(frame, box)], loop)) for box in boxes if loop is not None]
+    return (True, True) in inside and (False, False) in inside
 
 
 def is_network(frame: Frame, reference: Ref) -> bool:
@@ -81,18 +105,21 @@ def _is_kept(frame: Frame, state: State, made: Ref) -> bool:
     return older in state.heap.table and _reached(state, [*roots, *outside], older)[2] is not None
 
 
-def _note_hoards(frame: Frame, state: State, older: list[Object]) -> None:
+def _note_hoards(frame: Frame, state: State, made_here: list[Object]) -> None:
     """Log which networks of earlier iterations containers of variables still hold on a device."""
-    heavy = {made: [r for r in _reached(state, [made], made)[0] if is_network(frame, r)] for made in older}
+    some = [made for made in made_here if made.older or _loop(frame, made) is not None]
+    heavy = {made: [r for r in _reached(state, [made], made)[0] if is_network(frame, r)] for made in some}
     heavy = {made: found for made, found in heavy.items() if found and not _is_on_host(state, made)}
     if heavy:
-        outside = _reached(state, [r for r in state.heap.table if is_outside(r)], None)[0]
-        heavy = {made: found for made, found in heavy.items() if frame.function.parent is None or made not in outside}
+        roots = [] if frame.function.parent is None else [r for r in state.heap.table if is_outside(r)]
+        elsewhere = _reached(state, [*roots, *frame.returned.refs], None)[0]  # who is given it says what becomes of it
+        heavy = {made: found for made, found in heavy.items() if made not in elsewhere}
     for name, value in _variables(frame, state).items() if heavy else ():
         came_by = _reached(state, value.each(), None)[1]
         for made in [made for made in heavy if made in came_by]:
             holders = [holder for holder, _, _ in _way(came_by, came_by[made])]
-            if any(map(_is_container, holders)) and not any(_is_module(frame, holder) for holder in holders):
+            held = made.older or _is_in_rows(frame, made, holders)
+            if held and any(map(_is_container, holders)) and not any(_is_module(frame, one) for one in holders):
                 points = tuple(Point(r.site, r.context) for r in heavy.pop(made) if type(r) is Object)
                 frame.log(Hoard(Point(made.site, made.context), points, name))
 
@@ -164,5 +191,5 @@ def _held(state: State, holder: Ref) -> Iterator[Step]:
     if type(holder) is Object and holder.kind is Kind.FRAME:
         return  # it is the functions that hold its variables: each those that it mentions
     for key, value in state.heap.edges(holder).items():
-        if type(key) is not Special or key in _OF_PROGRAM:
+        if (type(key) is not Special or key in _OF_PROGRAM) and value.constant is not WEAK:
             yield holder, key, value

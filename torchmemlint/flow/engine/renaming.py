@@ -10,7 +10,7 @@ from torchmemlint.flow.domain.heap import BOXES, Mode, ModeOf, State, reached, r
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.memory import key_of
 from torchmemlint.flow.domain.refs import Bare, Derived, Key, Object, Part, Phi, Point, Ref, Result, Slot, Source
-from torchmemlint.flow.domain.values import LIMIT, NO_CONSTANT, NO_SOURCES, SOLE, Value, limited
+from torchmemlint.flow.domain.values import LIMIT, NO_CONSTANT, NO_SOURCES, SOLE, WEAK, Value, limited
 from torchmemlint.flow.engine.references import MAKERS, resting_on
 from torchmemlint.flow.models import guards
 
@@ -80,6 +80,8 @@ class Renaming:
         """Return a value that is one reference, or one symbol with its graph."""
         (r,) = value.refs
         mine = self.of(r)
+        if value.constant is WEAK:
+            return mine._replace(constant=WEAK)
         if r.symbolic and value.graph and mine.open >= value.open and len(mine.refs) <= LIMIT:
             return mine
         refs, more = limited(mine.refs)

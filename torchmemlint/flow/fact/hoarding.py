@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import reachable
 from torchmemlint.flow.domain.refs import Object, Point, Ref
@@ -41,8 +42,8 @@ def _case(places: Places, evidence: Evidence, hoard: fx.Hoard, loop: Op) -> Case
     number = next((n for n, op in enumerate(chain) if op.owner is loop.owner), 0)
     place, *calls = map(places.of, chain[number:])
     made = tuple(dict.fromkeys(at for p in hoard.networks if (at := places.first(p)) is not None))[:1]
-    about = Hoarding(hoard.variable)
-    return Case(place, "TML807", evidence.cut, loop=places.of(loop), graphs=made, calls=tuple(calls), about=about)
+    about, doubts = Hoarding(hoard.variable), evidence.cut | {Doubt.WANTED}
+    return Case(place, "TML807", doubts, loop=places.of(loop), graphs=made, calls=tuple(calls), about=about)
 
 
 def _point(reference: Ref) -> Point | None:

@@ -11,7 +11,7 @@ from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.memory import computed, sources_of, write_variable
 from torchmemlint.flow.domain.refs import NUMBERS, External, Globals, Loop, Object
-from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, constant, join, join_all, of, texts_of
+from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, WEAK, Value, constant, join, join_all, of, texts_of
 from torchmemlint.flow.ir.control import While
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.flow.ir.places import SOME_PART
@@ -324,7 +324,8 @@ FUNCTIONS: dict[str, Model] = {
     "importlib.import_module": namespaces.module,
     "setattr": _setattr,
     "locals": _locals,
-    **dict.fromkeys(("vars", "weakref.proxy"), lambda site: site.value(0)),  # a proxy stands for its object
+    "vars": lambda site: site.value(0),
+    "weakref.proxy": lambda site: site.value(0)._replace(constant=WEAK),  # a proxy stands for its object
     "typing.cast": lambda site: site.value(1, "val"),
     "contextlib.ExitStack": lambda site: of(Object.of(Kind.STACK, site.point.site, site.point.context)),
 }  # fmt: skip
