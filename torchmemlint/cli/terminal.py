@@ -28,5 +28,7 @@ def is_terminal(stream: IO[Any]) -> bool:
 
 
 def complain(kind: str, message: str) -> None:
-    """A line on the error stream; `kind` is `error`, `warning` or `notice`."""
-    click.echo(f"{kind}: {message}", err=True, color=False)
+    """A line on the error stream; `kind` is `error`, `warning` or `notice`. Names in it play no tricks."""
+    from torchmemlint.report.columns import show
+
+    click.echo(f"{kind}: {show(message).text}", err=True, color=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ _NO_NEWLINE = "\\ No newline at end of file"
 def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
     """The diffs of all files that the fixes touch, without line endings of their own added."""
     for one in report.fixed:
-        name = Path(shown_path(one.filename, root)).as_posix()
+        name = _quoted(Path(shown_path(one.filename, root)).as_posix())
         if one.cells is None:
             yield from _file(name, one.before, one.after, paint)
         for cell in one.cells or ():  # as ruff shows them: the cells' own rows, which no tool could patch
@@ -39,6 +40,14 @@ def _file(name: str, before: str, after: str, paint: Paint) -> Iterator[str]:
                 yield text
         if not ended:
             yield _NO_NEWLINE
+
+
+def _quoted(name: str) -> str:
+    """A name as git writes it: in quotes where it has a letter that is none, or could end the line."""
+    if name.isprintable() and '"' not in name and "\\" not in name:
+        return name
+    letters = (chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:03o}" for byte in os.fsencode(name))
+    return f'"{"".join(letters)}"'
 
 
 def _rows(text: str) -> list[str]:

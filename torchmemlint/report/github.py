@@ -11,6 +11,7 @@ from pathlib import Path
 
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding, Severity
+from torchmemlint.report.columns import show
 from torchmemlint.report.paint import Paint
 from torchmemlint.report.places import caveat, elsewhere, evidence_place, file_span, one_line, place, repository_path
 
@@ -59,7 +60,8 @@ def _text(finding: Finding, root: Path) -> str:
 
 def _data(text: str) -> str:
     """A message: only what would end the line is escaped, and the sign that escapes."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return show(text).text  # somebody may look at the log
 
 
 def _property(text: str) -> str:

@@ -15,7 +15,16 @@ from xml.etree import ElementTree
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import doubts, elsewhere, evidence_place, place, rule_url, shown_path, shown_place
+from torchmemlint.report.places import (
+    doubts,
+    elsewhere,
+    evidence_place,
+    place,
+    printed_path,
+    rule_url,
+    shown_path,
+    shown_place,
+)
 
 _UNREADABLE = "TML000"
 _NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -51,7 +60,7 @@ def _case(finding: Finding, path: str, report: RunReport, root: Path) -> Element
     where = place(finding, finding.span.start).text
     kind = "error" if finding.code == _UNREADABLE else "failure" if report.fails(finding) else "skipped"
     name = f"{finding.code} {finding.name} ({where})"
-    text = "\n".join(_details(finding, path, root))
+    text = "\n".join(_details(finding, printed_path(finding.filename, root), root))
     return _failed_case(name, _class_name(path), kind, finding.message, text, finding.severity.value)
 
 

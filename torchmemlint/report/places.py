@@ -31,10 +31,11 @@ def shown_path(path: Path, root: Path) -> str:
 
 
 def printed_path(path: Path, root: Path) -> str:
-    """The same for people: a name cannot play tricks on a terminal either."""
+    """The same for people: a name cannot play tricks on a terminal, nor be a command to GitHub, which reads logs."""
     from torchmemlint.report.columns import show
 
-    return show(shown_path(path, root)).text
+    text = show(shown_path(path, root)).text
+    return f"./{text}" if text.lstrip().startswith("::") else text
 
 
 def shown_place(path: str | Path, row: int | str, root: Path) -> str:
