@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs names of 
 NAMES = [
     *(b"a b.py", b"new\nline.py", b"return\r.py", b"bytes\xff\xfe.py", b"100%25%0A.py", b"@me #1.py", b"a:b,c;d.py"),
     *(b"::error::begin.py", b" ::error::blank.py", b"x\n::error::line.py", b"\x1b[31mred\x1b]0;title\x07.py"),
-    *("u\u202eyp.py".encode(), "\u0085\u2028z.py".encode(), b"]]><![CDATA[.py", b"q\"'<&>|`*_\\.py", b"-rf.py", b"~.py"),
+    *("u\u202eyp.py".encode(), "\u0085\u2028z.py".encode(), b"]]><![CDATA[.py", b"q\"'<&>|`*_\\.py", b"-rf.py"),
 ]
 
 
