@@ -154,8 +154,7 @@ def check_bytes(data: bytes, path: Path, profile: Profile) -> FileResult:
         return FileResult(path, skipped=True)
     most = most_to_read(path, profile)
     try:
-        if most is not None and len(data) >= most:
-            raise LimitReached("size", f"it has more than {(most - 1) / MEGABYTE:g} MB")
+        _refuse_if_larger(len(data), most - 1 if most is not None else None)
         source = load(data, path)
     except UnreadableFile as problem:
         return FileResult(path, tuple(_unreadable(path, problem, profile)), skipped=not relevant)
@@ -165,6 +164,11 @@ def check_bytes(data: bytes, path: Path, profile: Profile) -> FileResult:
         if is_passed_over(cells, relevant):
             return FileResult(path, skipped=True)
     return _checked(source, path, profile, relevant)
+
+
+def _refuse_if_larger(size: int, most: int | None) -> None:
+    if most is not None and size > most:
+        raise LimitReached("size", f"it has more than {most / MEGABYTE:g} MB")
 
 
 def check_decoded(source: SourceText, path: Path, profile: Profile) -> FileResult:
@@ -269,6 +273,7 @@ def report_of(
         from torchmemlint.engine import checking, context
         from torchmemlint.engine.watching import Watch
 
+        _refuse_if_larger(len(text), profile.limits.bytes_of_source)
         context_of = context.project(profile.root, profile.contracts) if around is None and profile.root else around
         return checking.check_text(
             text,
@@ -444,7 +449,7 @@ def _unreadable(path: Path, problem: UnreadableFile, profile: Profile, text: str
 
     rule = registry.by_code()[UNREADABLE]
     message, severity = problem.message, rule.severity
-    if text is not None and (old := old_python(text)):
+    if text is not None and not isinstance(problem, LimitReached) and (old := old_python(text)):
         message, severity = f"{old} file, passed over ({problem.message})", Severity.WARNING
     severity = dict(profile.severities).get(UNREADABLE, severity)
     start = problem.position or Position(1, 1)

@@ -22,6 +22,7 @@ from torchmemlint.config.names import BASELINE
 from torchmemlint.findings import Finding
 from torchmemlint.server import handlers
 from torchmemlint.server.actions import Actions
+from torchmemlint.server.answering import Answering
 from torchmemlint.server.configuration import problem_in
 from torchmemlint.server.diagnostics import Presenter
 from torchmemlint.server.documents import path_of, uri_of
@@ -52,7 +53,7 @@ class Server(LanguageServer):
     """The language server. One session, for as long as the client lives."""
 
     def __init__(self) -> None:
-        super().__init__("torchmemlint", __version__, notebook_document_sync=_NOTEBOOKS)
+        super().__init__("torchmemlint", __version__, notebook_document_sync=_NOTEBOOKS, protocol_cls=Answering)
         self.session = Session()
         self.presenter: Presenter
         self.actions: Actions
