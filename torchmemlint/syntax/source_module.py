@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import io
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -117,7 +118,7 @@ class Site:
 class SourceModule:
     """The text of one file with its pieces and imports.
 
-    Raises UnreadableFile when neither the standard parser nor libcst can read it.
+    Raises UnreadableFile where the standard parser cannot read it.
     """
 
     def __init__(self, text: str, path: Path, *, trees: Trees = PARSING) -> None:
@@ -129,7 +130,7 @@ class SourceModule:
         try:
             self.statements = trees.standard(text, path).body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            self.pieces = _split_by_libcst(text, path, error)
+            raise _unreadable(error, text) from error
         else:
             self.pieces = _split(self.statements, text, path, trees)
 
@@ -205,19 +206,17 @@ def _with_line_feeds(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _split_by_libcst(text: str, path: Path, reason: Exception) -> list[Piece]:
-    """For syntax newer than the running Python: one piece, or UnreadableFile when libcst cannot read it either."""
-    if not isinstance(reason, SyntaxError) or patterns.brackets(text) > _MAX_BRACKETS or patterns.too_deep(text):
-        raise _unreadable(reason, text) from reason  # libcst's parser would end the process
+def _is_newer(reason: SyntaxError, text: str) -> bool:
+    """Can libcst, which knows the syntax of newer releases of Python, read what this one cannot?"""
+    if patterns.brackets(text) > _MAX_BRACKETS or patterns.too_deep(text):
+        return False  # libcst's parser would end the process
     try:
         # A whole file takes libcst long, and most texts that Python cannot read are half written, or Python 2.
         parse_with_libcst(_around(text, reason.lineno or 1))
-        module = parse_with_libcst(text)
-    except Exception as error:
-        raise _unreadable(reason, text) from error
-    piece = Piece(_lines(text), 1, "code", "", None, path)
-    piece._tree = Tree(text, module)
-    return [piece]
+        parse_with_libcst(text)
+    except Exception:  # noqa: BLE001 - of whatever kind
+        return False
+    return True
 
 
 def _around(text: str, row: int) -> str:
@@ -242,8 +241,12 @@ def _has_room(size: int) -> bool:
 
 def _unreadable(reason: Exception, text: str) -> UnreadableFile:
     if isinstance(reason, SyntaxError):
-        row, column = reason.lineno or 1, reason.offset or 1
-        return UnreadableFile(f"Syntax error: {reason.msg}", Position(max(row, 1), max(column, 1)))
+        place = Position(max(reason.lineno or 1, 1), max(reason.offset or 1, 1))
+        if _is_newer(reason, text):
+            own = ".".join(map(str, sys.version_info[:2]))
+            more = f"newer than Python {own}, with which torchmemlint was started: use the one that the code is for"
+            return UnreadableFile(f"Syntax {more} ({reason.msg})", place)
+        return UnreadableFile(f"Syntax error: {reason.msg}", place)
     if isinstance(reason, RecursionError | MemoryError):
         if isinstance(reason, MemoryError) and not _has_room(_BYTES_OF_TREE * len(text)):
             raise reason
