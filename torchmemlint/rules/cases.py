@@ -270,7 +270,7 @@ class _Report(Told):
     def _evidence(self) -> Iterator[Evidence]:
         case = self.case
         if case.code in _WASTED:
-            yield self.link(case.place, f"the forward pass runs with gradients enabled")
+            yield self.link(case.place, "the forward pass runs with gradients enabled")
         if case.switched is not None:
             yield self.link(case.switched, "eval mode is set here")
         if case.kept is not None:
