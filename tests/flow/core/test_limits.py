@@ -8,6 +8,7 @@ import pytest
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.engine import machine
+from torchmemlint.flow.fact import judgement
 from torchmemlint.flow.fact.cases import cases
 from torchmemlint.flow.fact.entries import runs
 from torchmemlint.flow.names.finder import InMemory
@@ -241,6 +242,23 @@ def test_what_is_too_long_and_has_nothing_to_do_with_training() -> None:
     assert found({"counting.py": counting, "main.py": main}) == {("main.py", 9, "TML201")}
     trains = f"{counting}\ndef train(loss):\n    loss.backward()\n"
     assert found({"counting.py": trains, "main.py": main}) == set()
+
+
+def test_what_a_run_that_was_too_long_may_train(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was not followed to the method that it shares with the prediction, and no work is left to run that."""
+    monkeypatch.setattr(judgement, "_LEAST_WORK", 1_500)
+    calls = _doubling(22).rpartition("Calls()")[0]
+    trainer = (
+        "class Trainer:\n    def __init__(self):\n        self.net = torch.nn.Linear(300, 300)\n\n"
+        "    def run(self, x):\n        return self.net(x)\n\n"
+        "    def update(self, loss):\n        loss.backward()\n\n"
+        "    def train(self, data):\n        Calls().m21(data)\n        for x in data:\n"
+        "            self.update(self.run(x).sum())\n\n"
+        "    def predict(self, data):\n        self.net.eval()\n        return [self.run(x).tolist() for x in data]\n"
+    )
+    text = f"{HEAD}{calls}{trainer}"
+    main = "from trainer import Trainer\n\ndef main(data):\n    Trainer().predict(data)\n"
+    assert found({"trainer.py": text, "main.py": main}) == {("trainer.py", text.count("\n"), "TML201")}
 
 
 def test_what_a_run_called_that_was_too_long_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,7 @@ from torchmemlint.flow.fact.remembering import remembered
 from torchmemlint.flow.fact.retaining import differentiating, retained
 from torchmemlint.flow.fact.retention import retentions
 from torchmemlint.flow.fact.samples import memoised
-from torchmemlint.flow.fact.seen import backwards, called_elsewhere, computing, forwards, handed
+from torchmemlint.flow.fact.seen import ahead, backwards, called_elsewhere, computing, forwards, handed
 from torchmemlint.flow.fact.services import services
 from torchmemlint.flow.fact.skipping import skipped
 from torchmemlint.flow.fact.storing import Readers, needing
@@ -156,6 +156,7 @@ def outcome(
         frozenset(map(places.of, used)),
         frozenset(places.of(site) for run in passes for site in run.unsettled()),
         frozenset(tuple(map(places.of, p.point.chain())) for run in passes if run.run.cut for p in run.untold()),
+        frozenset(places.of_span(f.unit, f.span) for f in ahead(engine, seen)),
         frozenset(map(places.of, needing_gradients)),
         frozenset(places.left(done, readers)),
         frozenset(Arrivals(places, passes, readers, held, handing).all()) if comparing else None,

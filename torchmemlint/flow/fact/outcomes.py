@@ -414,6 +414,7 @@ class Outcome:
     used: frozenset[Place] = frozenset()  # calls that led to passes that are differentiated
     open: frozenset[Place] = frozenset()  # calls that led to passes which nothing shows to be waste
     cut: frozenset[tuple[Place, ...]] = frozenset()  # those of each such pass in a run that was not followed to its end
+    ahead: frozenset[Place] = frozenset()  # functions that such a run may call where it was not followed
     needing: frozenset[Place] = frozenset()  # what differentiates, may do so, or computes with a graph of its caller
     leaving: frozenset[Left] = frozenset()  # what code leaves beside its results
     arriving: frozenset[Arrival] | None = None  # None: nobody has asked for it

@@ -13,6 +13,7 @@ from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.heap import Mode, contained
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import Bound, Code, Input, Object, Ref
+from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.closing import inferring
 from torchmemlint.flow.fact.evidence import CERTAIN
@@ -33,6 +34,19 @@ def handed(done: Iterable[Run]) -> set[Function]:
         codes = (r.code if type(r) is Bound else r for r in given)
         found.update(code.function for code in codes if type(code) is Code)
     return found
+
+
+def ahead(engine: Engine, done: Iterable[Run]) -> Iterator[Function]:
+    """Yield what runs that were not followed to their ends may have called, but for what predicts or evaluates."""
+    for run in done:
+        if not run.cut:
+            continue
+        cls, plain = run.method_of, {f.name: f for f in run.entry.unit.functions if f.cls is None}
+        for name in run.entry.mentions:
+            function = (engine.index.method(cls, name) if cls is not None else None) or plain.get(name)
+            if function is None or roles.predicts(engine, function) or roles.evaluates(engine, function):
+                continue
+            yield function
 
 
 def called_elsewhere(done: Iterable[Passes], given: set[Function]) -> Iterator[Op]:

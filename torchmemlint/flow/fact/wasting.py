@@ -21,6 +21,8 @@ def placed(waste: Waste, shown: Outcome, outcomes: Sequence[Outcome], is_used: C
     unused = [n for n, call in enumerate(waste.calls) if not is_used(call)]
     if not unused:
         return None
+    ahead = {function for one in outcomes for function in one.ahead}
+    unused = [n for n in unused if waste.functions[n] not in ahead] or unused
     own = [n for n in unused if waste.own[n]] or unused
     if waste.case.reason is not Reason.UNUSED:  # what is dropped at once no run could need
         apart = shared_with(waste.calls, (way for one in outcomes for way in one.cut))
