@@ -37,16 +37,18 @@ def handed(done: Iterable[Run]) -> set[Function]:
 
 
 def ahead(engine: Engine, done: Iterable[Run]) -> Iterator[Function]:
-    """Yield what runs that were not followed to their ends may have called, but for what predicts or evaluates."""
+    """Yield what runs may have called where they were not followed, but for what predicts or evaluates."""
     for run in done:
         if not run.cut:
             continue
+        met = {op.owner for call in (*run.unseen(), *run.effects(fx.Forward)) for op in call.point.chain()}
         cls, plain = run.method_of, {f.name: f for f in run.entry.unit.functions if f.cls is None}
         for name in run.entry.mentions:
             function = (engine.index.method(cls, name) if cls is not None else None) or plain.get(name)
-            if function is None or roles.predicts(engine, function) or roles.evaluates(engine, function):
+            if function is None or function in met:
                 continue
-            yield function
+            if not (roles.predicts(engine, function) or roles.evaluates(engine, function)):
+                yield function
 
 
 def called_elsewhere(done: Iterable[Passes], given: set[Function]) -> Iterator[Op]:
