@@ -73,11 +73,16 @@ TEMPTING = {
     """,
     "a network that keeps what it computes": """
         class Keeping(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 4)
+
             def forward(self, x):
-                self.last = enc(x)
+                self.last = self.layer(x)
                 return self.last
 
         keeping = Keeping()
+        parameters += keeping.parameters()
         nxt = target(keeping(x)).detach()
         train((net(keeping.last) - nxt).square().mean())
     """,
@@ -420,7 +425,7 @@ TEMPTING = {
 
         print(validate())
     """,
-    "an optimizer with a closure": """
+    "an optimizer with a closure, in one line": """
         lbfgs = torch.optim.LBFGS(net.parameters(), max_iter=2)
 
         def closure():
@@ -489,5 +494,391 @@ TEMPTING = {
             meter.add(net(one).square().mean())
         print(round(float(meter.total), 4))
         train(meter.total)
+    """,
+}
+
+RIGHT = {
+    "a target": """
+        nxt = target(x).detach()
+        train((net(x) - nxt).square().mean())
+    """,
+    "a target of two networks": """
+        nxt = target(teacher(x)).detach()
+        train((net(x) - nxt).square().mean())
+    """,
+    "a target with a comment": """
+        nxt = target(x).detach()  # a; b
+        train((net(x) - nxt).square().mean())
+    """,
+    "a target with an index": """
+        nxt = target(x).detach()[:, :2]
+        train((net(x)[:, :2] - nxt).square().mean())
+    """,
+    "a target that is scaled": """
+        nxt = 0.9 * target(x).detach()
+        train((net(x) - nxt).square().mean())
+    """,
+    "a target on several lines": """
+        nxt = target(
+            x,
+        ).detach()
+        train((net(x) - nxt).square().mean())
+    """,
+    "two targets": """
+        nxt = target(x).detach()
+        other = teacher(x).detach()
+        train((net(x) - nxt - other).square().mean())
+    """,
+    "a target in a function": """
+        def loss(x):
+            nxt = target(x).detach()
+            return (net(x) - nxt).square().mean()
+
+        train(loss(x))
+    """,
+    "a target in a method": """
+        class Agent:
+            def loss(self, x):
+                nxt = target(x).detach()
+                return (net(x) - nxt).square().mean()
+
+        train(Agent().loss(x))
+    """,
+    "a target in a loop": """
+        for one in data:
+            nxt = target(one).detach()
+            train((net(one) - nxt).square().mean())
+    """,
+    "a target under a condition": """
+        if len(data) > 1:
+            nxt = target(x).detach()
+        else:
+            nxt = x
+        train((net(x) - nxt).square().mean())
+    """,
+    "a target of an attribute": """
+        class Agent:
+            def loss(self, x):
+                self.nxt = target(x).detach()
+                return (net(x) - self.nxt).square().mean()
+
+        train(Agent().loss(x))
+    """,
+    "a target behind a step": """
+        train(net(x).square().mean())
+        nxt = target(x).detach()
+        train((net(x) - nxt).square().mean())
+    """,
+    "a target of what is given": """
+        def loss(z):
+            nxt = target(x).detach()
+            return (z - nxt).square().mean()
+
+        train(loss(enc(x)))
+    """,
+    "an optimizer with a closure": """
+        lbfgs = torch.optim.LBFGS(net.parameters(), max_iter=2)
+
+        def closure():
+            lbfgs.zero_grad()
+            nxt = target(x).detach()
+            loss = (net(x) - nxt).square().mean()
+            loss.backward()
+            return loss
+
+        print(round(lbfgs.step(closure).item(), 4))
+    """,
+    "validation": """
+        def validate():
+            net.eval()
+            right = 0
+            for one in data:
+                right += (net(one).argmax(1) == 0).sum().item()
+            net.train()
+            return right / 6
+
+        print(validate())
+        train(net(x).square().mean())
+    """,
+    "validation of two networks": """
+        def validate():
+            net.eval(), enc.eval()
+            right = 0
+            for one in data:
+                right += (net(enc(one)).argmax(1) == 0).sum().item()
+            return right / 6
+
+        print(validate())
+        train(net(enc(x)).square().mean())
+    """,
+    "validation with a loss": """
+        def validate():
+            net.eval()
+            total = 0.0
+            for one in data:
+                total += F.mse_loss(net(one), one).item()
+            net.train()
+            return total / 2
+
+        print(round(validate(), 4))
+        train(net(x).square().mean())
+    """,
+    "validation in a method": """
+        class Trainer:
+            best = 0
+
+            def validate(self):
+                net.eval()
+                right = sum((net(one).argmax(1) == 0).sum().item() for one in data)
+                self.best = max(self.best, right)
+                net.train()
+                return right
+
+            def fit(self):
+                print(self.validate(), self.best)
+                train(net(x).square().mean())
+
+        Trainer().fit()
+    """,
+    "validation between steps": """
+        for one in data:
+            train(net(one).square().mean())
+            net.eval()
+            print((net(x).argmax(1) == 0).sum().item())
+            net.train()
+    """,
+    "validation that keeps numbers": """
+        def validate():
+            net.eval()
+            for one in data:
+                seen.append((net(one).argmax(1) == 0).sum().item())
+            return sum(seen)
+
+        print(validate())
+        train(net(x).square().mean())
+    """,
+    "validation that keeps what is detached": """
+        def validate():
+            net.eval()
+            outputs = []
+            for one in data:
+                outputs.append(net(one).detach())
+            return (torch.cat(outputs).argmax(1) == 0).sum().item()
+
+        print(validate())
+        train(net(x).square().mean())
+    """,
+    "validation with a function of its own": """
+        def right(out):
+            return (out.argmax(1) == 0).sum().item()
+
+        def validate():
+            net.eval()
+            return right(net(x)) + right(net(y))
+
+        print(validate())
+        train(net(x).square().mean())
+    """,
+    "validation as a generator": """
+        def validate():
+            net.eval()
+            for one in data:
+                yield (net(one).argmax(1) == 0).sum().item()
+
+        print(sum(validate()))
+        train(net(x).square().mean())
+    """,
+    "validation that raises": """
+        def validate():
+            net.eval()
+            right = (net(x).argmax(1) == 0).sum().item()
+            if right < 0:
+                raise ValueError(right)
+            return right
+
+        try:
+            print(validate())
+        except ValueError as error:
+            print(error)
+        train(net(x).square().mean())
+    """,
+    "a prediction": """
+        def predict(x):
+            net.eval()
+            return net(x).argmax(1).tolist()
+
+        train(net(x).square().mean())
+        print(predict(x))
+    """,
+    "a prediction of the best of several": """
+        def predict(x):
+            net.eval()
+            out = net(x)
+            best = out.max(1)
+            return best.indices.tolist(), round(best.values.sum().item(), 3)
+
+        train(net(x).square().mean())
+        print(predict(x))
+    """,
+    "a prediction in a loop": """
+        def predict():
+            net.eval()
+            found = []
+            for one in data:
+                found += net(one).argmax(1).tolist()
+            return found
+
+        train(net(x).square().mean())
+        print(predict())
+    """,
+    "a sum of losses": """
+        total = 0.0
+        for one in data:
+            loss = net(one).square().mean()
+            train(loss)
+            total += loss
+        print(round(float(total), 4))
+    """,
+    "a sum of losses in a function": """
+        def fit():
+            total = 0.0
+            for one in data:
+                loss = net(one).square().mean()
+                train(loss)
+                total += loss
+            return total / 2
+
+        print(round(float(fit()), 4))
+    """,
+    "a list of losses": """
+        losses = []
+        for one in data:
+            loss = net(one).square().mean()
+            train(loss)
+            losses.append(loss)
+        print([round(float(one), 4) for one in losses])
+    """,
+    "a dict of losses": """
+        history = {"loss": []}
+        for one in data:
+            loss = net(one).square().mean()
+            train(loss)
+            history["loss"].append(loss)
+        print([round(float(one), 4) for one in history["loss"]])
+    """,
+    "a list of outputs": """
+        outputs = []
+        for one in data:
+            out = net(one)
+            train(out.square().mean())
+            outputs.append(out)
+        print(round(float(torch.cat(outputs).sum()), 4))
+    """,
+    "a sum on an object": """
+        class Meter:
+            def __init__(self):
+                self.total = 0.0
+
+            def fit(self):
+                for one in data:
+                    loss = net(one).square().mean()
+                    train(loss)
+                    self.total += loss
+
+        meter = Meter()
+        meter.fit()
+        print(round(float(meter.total), 4))
+    """,
+    "a hook that keeps outputs": """
+        def keep(module, given, out):
+            seen.append(out)
+
+        enc.register_forward_hook(keep)
+        for one in data:
+            train(net(enc(one)).square().mean())
+        print(round(float(sum(one.sum() for one in seen)), 4))
+    """,
+    "a loop with two sums": """
+        first, second = 0.0, 0.0
+        for one in data:
+            loss = net(one).square().mean()
+            other = enc(one).square().mean()
+            train(loss + other)
+            first += loss
+            second += other
+        print(round(float(first), 4), round(float(second), 4))
+    """,
+    "a sum beside a target": """
+        total = 0.0
+        for one in data:
+            nxt = target(one).detach()
+            loss = (net(one) - nxt).square().mean()
+            train(loss)
+            total += loss
+        print(round(float(total), 4))
+    """,
+    "a sum beside validation": """
+        def validate():
+            net.eval()
+            right = 0
+            for one in data:
+                right += (net(one).argmax(1) == 0).sum().item()
+            net.train()
+            return right
+
+        total = 0.0
+        for one in data:
+            loss = net(one).square().mean()
+            train(loss)
+            total += loss
+            print(validate())
+        print(round(float(total), 4))
+    """,
+    "validation that calls a target's owner": """
+        class Agent:
+            def target(self, x):
+                return target(x).argmax(1)
+
+            def validate(self):
+                net.eval()
+                right = 0
+                for one in data:
+                    right += (net(one).argmax(1) == self.target(one)).sum().item()
+                return right
+
+        train(net(x).square().mean())
+        print(Agent().validate())
+    """,
+    "validation of a network that keeps its output": """
+        class Keeping(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 4)
+
+            def forward(self, x):
+                self.last = self.layer(x)
+                return self.last
+
+        keeping = Keeping()
+        parameters += keeping.parameters()
+        train(keeping(x).square().mean())
+        keeping.eval()
+        right = 0
+        for one in data:
+            right += (keeping(one).argmax(1) == 0).sum().item()
+        print(right)
+    """,
+    "a frozen part": """
+        def features(x):
+            return teacher(x).detach()
+
+        for one in data:
+            train(net(features(one)).square().mean())
+    """,
+    "numbers of a network that trains elsewhere": """
+        for one in data:
+            train(net(one).square().mean())
+            print(round(enc(one).sum().item(), 3))
+        train(enc(x).square().mean())
     """,
 }
