@@ -106,7 +106,6 @@ def around_function(told: Told) -> Fix | None:
 def around_statements(passes: Sequence[Told]) -> Fix | None:
     """Run the statements of some passes with gradients off; they follow each other."""
     facts, applicability = passes[0].facts, _best(passes[0])
-    left: str | None = None
     for told in passes:
         statement = told.statement
         if told.case.function is not None and statement.contains(told.span_of(told.case.function)):
@@ -118,13 +117,11 @@ def around_statements(passes: Sequence[Told]) -> Fix | None:
         parsed = _parsed(facts, statement)
         if parsed is None or len(parsed) != 1 or not _only_runs(parsed[0], facts, told.span):
             applicability = Applicability.UNSAFE
-        is_bound = parsed is not None and all(isinstance(one, ast.Assign | ast.AnnAssign) for one in parsed)
-        left = left or _left(told, statement, is_bound=is_bound)
     if len(passes) > 1 and not all(_is_alone(facts, told.statement) for told in passes):
         return None
     region = Span(passes[0].statement.start, passes[-1].statement.end)
     needless = tuple(edit for told in passes for edit in _needless_detaching(told))
-    return wrap(facts, region, applicability, left=left, besides=needless)
+    return wrap(facts, region, applicability, besides=needless)
 
 
 def _needless_detaching(told: Told) -> Iterator[Edit]:
@@ -164,22 +161,6 @@ def _comes_from(node: ast.expr, told: Told) -> bool:
             case _:
                 return False
     return True
-
-
-def _left(told: Told, region: Span, *, is_bound: bool = False) -> str | None:
-    """Return the text of what leaves something with a graph where other code may find it.
-
-    `is_bound`: what a statement itself stores is what it is for.
-    """
-
-    def is_in(place: Place) -> bool:
-        return place.path == told.facts.path and region.contains(told.span_of(place))
-
-    for one in told.case.left:
-        place = one.outside(is_in)
-        if place is not None and not (is_bound and place == one.places[0]):
-            return told.text_of(place)
-    return None
 
 
 def _only_runs(statement: ast.stmt, facts: FileFacts, span: Span) -> bool:
@@ -223,9 +204,7 @@ def _decorate(told: Told, function: Place, applicability: Applicability) -> Fix 
     indent, function_name = definition.groups()
     name, importing = spelled
     added = Edit(_at(row, 1), f"{indent}@{name}()\n")
-    left = _left(told, told.span_of(function))
-    message, applicability = _with_doubt(f"Run `{function_name}` under `torch.no_grad()`", applicability, left)
-    return Fix(message, applicability, (*importing, added))
+    return Fix(f"Run `{function_name}` under `torch.no_grad()`", applicability, (*importing, added))
 
 
 def wrap(
@@ -233,13 +212,12 @@ def wrap(
     statement: Span,
     applicability: Applicability,
     *,
-    left: str | None = None,
     besides: tuple[Edit, ...] = (),
 ) -> Fix | None:
     """`with torch.no_grad():` around whole statements of a function, or of the file.
 
-    A statement that shares its line gets lines of its own. A hint where something within has to stay out of it. `left`
-    is the text of what leaves something with a graph where other code may find it; `besides` are edits to make, too.
+    A statement that shares its line gets lines of its own. A hint where something within has to stay out of it.
+    `besides` are edits to make, too.
     """
     spelled = _spelled(facts, statement.start.row)
     if spelled is None:
@@ -262,19 +240,11 @@ def wrap(
     joined = {row for edit in besides for row in range(edit.span.start.row + 1, edit.span.end.row + 1)}
     rows = [row for row, line in enumerate(lines[1:], first + 1) if line.strip() and row not in joined]
     edits += [Edit(_at(row, 1), step) for row in rows]
-    message, applicability = _with_doubt("Run it under `torch.no_grad()`", applicability, left)
-    return Fix(message, applicability, (*importing, *edits, *besides))
+    return Fix("Run it under `torch.no_grad()`", applicability, (*importing, *edits, *besides))
 
 
 def _hint(reason: str) -> Fix:
     return Fix(f"Run the forward pass under `torch.no_grad()`, in a statement of its own: {reason}", _HINT)
-
-
-def _with_doubt(message: str, applicability: Applicability, left: str | None) -> tuple[str, Applicability]:
-    """A fix's message and how far it may be trusted, given what the code leaves beside its results."""
-    if left is None or applicability is not Applicability.SAFE:
-        return message, applicability
-    return f"{message} (what `{left}` stores would have no graph then)", Applicability.UNSAFE
 
 
 def _parsed(facts: FileFacts, span: Span) -> list[ast.stmt] | None:

@@ -158,7 +158,6 @@ def outcome(
         frozenset(tuple(map(places.of, p.point.chain())) for run in passes if run.run.cut for p in run.untold()),
         frozenset(places.of_span(f.unit, f.span) for f in ahead(engine, seen)),
         frozenset(map(places.of, needing_gradients)),
-        frozenset(places.left(done, readers)),
         frozenset(Arrivals(places, passes, readers, held, handing).all()) if comparing else None,
         forwards(places, passes),
         backwards(places, seen),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -33,20 +33,6 @@ class Place:
         """Does it contain another place?"""
         (first, start, last, end), (row, column, end_row, end_column) = self.span, other.span
         return self.path == other.path and (first, start) <= (row, column) and (end_row, end_column) <= (last, end)
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """What code with a graph leaves where other code may find it: without gradients, it would have none."""
-
-    places: tuple[Place, ...]  # where it is stored, with the calls that led there, innermost first
-    made: tuple[Place, ...]  # and where the holder was made
-
-    def outside(self, is_in: Callable[[Place], bool]) -> Place | None:
-        """Return where a stretch of code leaves it that did not make the holder; None if it does not."""
-        if any(map(is_in, self.made)):
-            return None
-        return next(filter(is_in, self.places), None)
 
 
 class Arriving(enum.Enum):
@@ -297,7 +283,6 @@ class Case:
     kept: Place | None = None  # by what its graph lives on from iteration to iteration
     function: Place | None = None  # around a wasted pass
     beside: tuple[Place, ...] = ()  # what may need gradients there: passes that nothing shows to be waste, and others
-    left: tuple[Left, ...] = ()  # in the same file, beside its results
     spent: bool = False  # has backward run through the graphs?
     backward: Place | None = None  # where that is
     about: About | None = None  # what only the rule asks that words it
@@ -390,14 +375,13 @@ class Waste:
     case: Case
     entry: str = ""  # the method of a network by which the run began, where others call it by its name
 
-    def at(self, number: int, used: Iterable[Place], left: Iterable[Left]) -> Case:
-        """The case at one of the calls. `used` may need gradients; `left` is what code leaves beside its results."""
+    def at(self, number: int, used: Iterable[Place]) -> Case:
+        """The case at one of the calls. `used` may need gradients."""
         place, function = self.calls[number], self.functions[number]
         beside = {u for u in used if u != place and u.path == place.path and (function is None or function.contains(u))}
         further = self.calls[number + 1 :]
-        here = tuple(one for one in left if any(p.path == place.path for p in one.places))
         ordered = tuple(sorted(beside))
-        return replace(self.case, place=place, calls=further, function=function, beside=ordered, left=here)
+        return replace(self.case, place=place, calls=further, function=function, beside=ordered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,7 +400,6 @@ class Outcome:
     cut: frozenset[tuple[Place, ...]] = frozenset()  # those of each such pass in a run that was not followed to its end
     ahead: frozenset[Place] = frozenset()  # functions that such a run may call where it was not followed
     needing: frozenset[Place] = frozenset()  # what differentiates, may do so, or computes with a graph of its caller
-    leaving: frozenset[Left] = frozenset()  # what code leaves beside its results
     arriving: frozenset[Arrival] | None = None  # None: nobody has asked for it
     forwards: tuple[Forward, ...] = ()
     backwards: tuple[Backward, ...] = ()

@@ -40,7 +40,6 @@ from torchmemlint.flow.fact.outcomes import (
     Discarding,
     Feeding,
     Held,
-    Left,
     Memo,
     Overwriting,
     Place,
@@ -59,7 +58,6 @@ from torchmemlint.flow.fact.samples import Memoised
 from torchmemlint.flow.fact.sequence import meeting
 from torchmemlint.flow.fact.services import Service
 from torchmemlint.flow.fact.smallness import small
-from torchmemlint.flow.fact.storing import Readers, stores
 from torchmemlint.flow.fact.trainers import collecting
 from torchmemlint.flow.fact.zeroing import Zeroing
 from torchmemlint.flow.ir.ops import Class, Function, Op, Span, Unit
@@ -314,14 +312,6 @@ class Places:
             )
             by_name = seen.run.method_of is not None and roles.is_called_by_name(engine, seen.run.entry)
             yield Waste(calls, own, functions, case, seen.run.entry.name if by_name else "")
-
-    def left(self, done: Iterable[tuple[Run, Evidence]], readers: Readers) -> Iterator[Left]:
-        """Yield what code leaves beside its results."""
-        for store in (store for run, evidence in done for store in stores(run, evidence)):
-            places = tuple(map(self.of, store.point.chain()))
-            if places and readers.may_read(store):
-                made = store.made.chain() if store.made is not None else ()
-                yield Left(places, tuple(map(self.of, made)))
 
     def retained(self, found: Iterable[tuple[Run, Evidence, Retained]]) -> Iterator[Case]:
         """Yield backward passes that keep their graph for nobody."""

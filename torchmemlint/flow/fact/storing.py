@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from typing import NamedTuple
 
-from torchmemlint.closure import closure
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import HOLDERS, contained, reached
 from torchmemlint.flow.domain.refs import Behind, Object, Point, Ref, Result, Source, root
@@ -21,32 +20,25 @@ _FILLING = frozenset("add append appendleft extend insert put update".split())
 
 
 class Store(NamedTuple):
-    """Where something is stored that may have a graph, and where the holder was made; `names`: of its attributes."""
+    """Where something is stored; `names`: of the attributes of the holder."""
 
     point: Point
-    made: Point | None  # None: outside of all that was run
     names: frozenset[str]  # none: others may hold it under any
-
-
-def stores(run: Run, evidence: Evidence) -> Iterator[Store]:
-    """Yield what a run stores where other code may find it."""
-    graphs = _with_graph(run, evidence)
-    return (store for store, sources in stored(run) if not graphs.isdisjoint(sources))
 
 
 def stored(run: Run) -> Iterator[tuple[Store, frozenset[Source]]]:
     """Yield all that a run stores, with what it is."""
     for slotted in run.effects(fx.Slotted):
         slot = slotted.slot
-        yield Store(slotted.point, _made(slot.holder), _named(slot.key)), slotted.sources
+        yield Store(slotted.point, _named(slot.key)), slotted.sources
     for put in run.effects(fx.Put):
-        yield Store(put.point, put.made, put.names), put.sources
+        yield Store(put.point, put.names), put.sources
     for write in run.effects(fx.Write):
         holder = write.holder
         item = write.item or not isinstance(write.key, str)
         attribute = holder.key if item and type(holder) is Behind else write.key
         sources = reached(run.state, write.value, HOLDERS)
-        yield Store(write.point, _made(holder), _named(attribute)), sources
+        yield Store(write.point, _named(attribute)), sources
 
 
 def _named(key: object) -> frozenset[str]:
@@ -57,24 +49,6 @@ def _made(holder: Ref) -> Point | None:
     """Return where an object was made; what is behind the result of a call, by that."""
     begin = root(holder)
     return Point(begin.site, begin.context) if isinstance(begin, Object | Result) else None
-
-
-def _with_graph(run: Run, evidence: Evidence) -> Set[Source]:
-    """Return the sources that a forward pass leads to, or a call that may be one."""
-    children: dict[Source, list[Source]] = {}
-    for child, parents in run.provenance.parents.items():
-        for parent in parents:
-            children.setdefault(parent, []).append(child)
-    known = {*run.provenance.parents, *children, *evidence.callees}
-    begun = (source for source in known if _begins(source, evidence))
-    return closure(begun, lambda source: children.get(source, ())) - evidence.arrays
-
-
-def _begins(source: Source, evidence: Evidence) -> bool:
-    """Does a graph begin there, as far as anything is known?"""
-    if evidence.is_pass(source):
-        return True
-    return type(root(source)) is Result and root(source) in evidence.callees and root(source) not in evidence.made
 
 
 def needing(run: Run, evidence: Evidence) -> Iterator[Point]:

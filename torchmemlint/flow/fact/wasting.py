@@ -28,7 +28,7 @@ def placed(waste: Waste, shown: Outcome, outcomes: Sequence[Outcome], is_used: C
         apart = shared_with(waste.calls, (way for one in outcomes for way in one.cut))
         own = [n for n in own if n >= apart] or own
     used = (place for one in outcomes for place in itertools.chain(one.used, one.open, one.needing))
-    case = waste.at(own[0], used, (left for one in outcomes for left in one.leaving))
+    case = waste.at(own[0], used)
     function = waste.functions[0]
     if waste.entry and function is not None and _is_quiet(function, [one for one in outcomes if one is not shown]):
         return replace(case, doubts=case.doubts | {Doubt.UNDIFFERENTIATED})
