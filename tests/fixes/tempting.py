@@ -83,6 +83,7 @@ TEMPTING = {
 
         keeping = Keeping()
         parameters += keeping.parameters()
+        opt.add_param_group({"params": keeping.parameters()})
         nxt = target(keeping(x)).detach()
         train((net(keeping.last) - nxt).square().mean())
     """,
@@ -861,6 +862,7 @@ RIGHT = {
 
         keeping = Keeping()
         parameters += keeping.parameters()
+        opt.add_param_group({"params": keeping.parameters()})
         train(keeping(x).square().mean())
         keeping.eval()
         right = 0

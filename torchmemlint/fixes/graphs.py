@@ -31,7 +31,11 @@ def first_lost(change: Change, path: Path, before: Arrivals, after: Arrivals, *,
     if not safe:
         lost = [one for one in lost if one.how in _TRAINING and not one.doubtful]
     return (
-        old.told(min(lost, key=lambda one: (one.doubtful, list(Arriving).index(one.how), one.at, one.begin)))
+        old.told(
+            min(
+                lost, key=lambda one: (one.doubtful, not one.begin[0], list(Arriving).index(one.how), one.at, one.begin)
+            )
+        )
         if lost
         else None
     )

@@ -276,13 +276,9 @@ class Slotted(Effect):
 
 @dataclass(slots=True, eq=False)
 class Put(Effect):
-    """Something with a graph was put into a container, by what a call led to.
-
-    `made`: where that was. `names`: of the attributes that hold it.
-    """
+    """Something with a graph was put into a container, by what a call led to; attributes of these names hold it."""
 
     sources: frozenset[Source]
-    made: Point
     names: frozenset[str]
 
 

@@ -90,7 +90,7 @@ def write(
             stored = _through_slot(frame, holder, key, kept, graphs, point, frame.kind(value))
             kept = with_graph(stored, sources - graphs)
         elif graphs and point.context and type(holder) is Object:
-            frame.log(Put(point, graphs, Point(holder.site, holder.context), _attributes(state, holder)))
+            frame.log(Put(point, graphs, _attributes(state, holder)))
         if key is ELEMENT and state.heap.get(holder, Special.BOUNDED) is not None:
             frame.gave_up(holder)
         if strong and key is not Special.NAMED:

@@ -141,7 +141,7 @@ class Noting(Renaming):
         """Put something into a container that the callee made; into those of others, its writes do."""
         sources = self.sources(effect.sources)
         if sources:
-            self.frame.log(fx.Put(self.at(effect), sources, effect.made.below(self.calls), effect.names))
+            self.frame.log(fx.Put(self.at(effect), sources, effect.names))
 
     def note(self, effect: fx.Note) -> None:
         """Note what is remarkable in the callee, or in what its caller wants of it."""

@@ -1,0 +1,188 @@
+"""Fixes that would take a graph away from something that may need it are not made, and the reason says which."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from textwrap import dedent, indent
+
+import pytest
+
+from torchmemlint.engine import context
+from torchmemlint.engine.one_file import Profile, Reported, report_of
+from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
+from torchmemlint.fixes.apply import fix_text
+from torchmemlint.fixes.edits import TextIndex
+
+HEAD = dedent("""
+    import torch
+    from torch import nn
+    net, enc, target = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 4)
+    x = torch.randn(3, 4)
+""")
+SAFE, UNSAFE = Applicability.SAFE, Applicability.UNSAFE
+
+
+def reasons(body: str, applicability: Applicability = SAFE, root: Path | None = None) -> list[str]:
+    """Why a fix is refused that runs the lines between `#(` and `#)` with gradients off; none if it is made."""
+    text = HEAD + dedent(body)
+    path = (root or Path()) / "program.py"
+    profile = Profile(frozenset({"TML201"}), root=root)
+
+    @cache
+    def reported(text: str) -> Reported:
+        return report_of(text, path, profile, comparing=True)
+
+    def recheck(text: str) -> list[Finding]:
+        reported(text)
+        found = re.search(r" *#\(\n(?:.|\n)*?#\)\n", text)
+        if found is None:
+            return []
+        lines = [line for line in found[0].split("\n") if "#(" not in line and "#)" not in line]
+        before = re.match(" *", found[0])
+        assert before is not None
+        index = TextIndex.of(text)
+        span = Span(index.position(found.start()), index.position(found.end()))
+        wrapped = f"{before[0]}with torch.no_grad():\n{indent(chr(10).join(lines), '    ')}"
+        fix = Fix("Run it with gradients off", applicability, (Edit(span, wrapped),))
+        return [Finding("TML999", "wanted", Severity.WARNING, "it is marked", path, span, span, (), fix)]
+
+    result = fix_text(text, recheck(text), recheck, unsafe=True, arriving=lambda text: reported(text).arriving)
+    return [re.sub(r"row \d+", "row N", why) for _, why in result.rolled_back]
+
+
+LOST = {
+    "differentiated": (
+        "the graph of `enc(x)` is differentiated at row N, and would be lost",
+        """
+        #(
+        h = enc(x)
+        #)
+        net(h).mean().backward()
+        """,
+    ),
+    "in another function": (
+        "the graph of `enc(x)` is differentiated at row N, and would be lost",
+        """
+        class Agent:
+            def encode(self, x):
+                #(
+                self.h = enc(x)
+                #)
+
+            def learn(self, x):
+                self.encode(x)
+                net(self.h).mean().backward()
+
+        Agent().learn(x)
+        """,
+    ),
+    "returned": (
+        "the graph of `enc(x)` is returned at row N, and would be lost",
+        """
+        def encode(x):
+            print(net(x).argmax().item())
+            #(
+            h = enc(x)
+            #)
+            return h
+        """,
+    ),
+    "returned by another method": (
+        "the graph of `enc(x)` is returned at row N, and would be lost",
+        """
+        class Agent:
+            def encode(self, x):
+                print(net(x).argmax().item())
+                #(
+                self.h = enc(x)
+                #)
+
+            def penalty(self):
+                return self.h.square().mean()
+        """,
+    ),
+    "given": (
+        "the graph of `enc(x)` is given to code that was not seen at row N, and would be lost",
+        """
+        def learn(x, learner):
+            print(net(x).argmax().item())
+            #(
+            h = enc(x)
+            #)
+            learner.learn_from(h)
+        """,
+    ),
+    "trained": (
+        "a network may be trained by code that was not seen at row N, which would run with gradients off",
+        """
+        def fit(x, trainer):
+            print(net(x).argmax().item())
+            #(
+            trainer.fit(net, x)
+            #)
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize("how", LOST)
+def test_a_safe_fix_takes_no_graph_away(how: str) -> None:
+    reason, body = LOST[how]
+    assert reasons(body) == [reason]
+
+
+@pytest.mark.parametrize("how", LOST)
+def test_an_unsafe_fix_stops_no_training(how: str) -> None:
+    reason, body = LOST[how]
+    trains = how in ("differentiated", "in another function", "trained")
+    assert reasons(body, UNSAFE) == ([reason] if trains else [])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        """
+        #(
+        print(net(x).sum().item())
+        #)
+        """,
+        """
+        #(
+        following = target(x).detach()
+        #)
+        (net(x) - following).square().mean().backward()
+        """,
+        """
+        def embed(x):
+            return enc(x)
+
+        #(
+        print(embed(x).sum().item())
+        #)
+        net(embed(x)).mean().backward()
+        """,
+    ],
+)
+def test_what_nobody_needs_may_go(body: str) -> None:
+    assert reasons(body) == []
+
+
+def test_other_files_are_asked_as_well(tmp_path: Path) -> None:
+    root = tmp_path.resolve()
+    (root / "program.py").write_text("")
+    (root / "main.py").write_text("from program import encode, net, x\n\n\nnet(encode(x)).mean().backward()\n")
+    context.forget()
+    body = """
+    def encode(x):
+        #(
+        h = enc(x)
+        #)
+        return h
+    """
+    (root / "program.py").write_text(HEAD + dedent(body))
+    assert reasons(body, UNSAFE, root) == [
+        "the graph of `enc(x)` is differentiated at row N of main.py, and would be lost"
+    ]
+    context.forget()
