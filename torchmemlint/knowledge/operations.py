@@ -129,11 +129,14 @@ def several() -> frozenset[str]:
     return frozenset(name for name, found in results.items() if found == {"tensors"})
 
 
+_OF_THE_HOST = frozenset({"from_numpy", "frombuffer", "get_rng_state"})  # they take no `device`
+
+
 @lru_cache(maxsize=1)
 def factories() -> frozenset[str]:
-    """Functions of `torch` that make a tensor of no other."""
+    """Functions of `torch` that make a tensor of no other, and of nothing that lies in the host's memory."""
     functions = _data()["functions"].items()
-    return frozenset(name.removeprefix("torch.") for name, line in functions if line.get("factory"))
+    return frozenset(name.removeprefix("torch.") for name, line in functions if line.get("factory")) - _OF_THE_HOST
 
 
 def _names(chosen: Callable[[dict[str, Any]], bool]) -> frozenset[str]:
