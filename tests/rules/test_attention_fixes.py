@@ -272,6 +272,7 @@ def test_comments_and_other_statements_stay() -> None:
         body="""
         # Half a bit less.
         size = v.size(-1)
+        # all pairs
         out = F.scaled_dot_product_attention(q, k, v, scale=self.scale)  # the sum
         return out, size
 """.strip()

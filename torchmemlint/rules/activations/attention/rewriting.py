@@ -13,9 +13,10 @@ from torchmemlint.flow.ir.places import Name, Temp
 from torchmemlint.flow.ir.reaching import defined
 from torchmemlint.rules.activations.attention.chain import Attention
 from torchmemlint.rules.activations.attention.fused import FusedCall, NoCallError
+from torchmemlint.source.directives import comments
 from torchmemlint.syntax.source_module import SourceModule
 
-WIDTH = 100  # a longer call is written over several lines
+WIDTH = 88  # a longer call is written over several lines
 
 
 def edits(found: Attention, source: SourceModule, *, with_scale: bool) -> tuple[Edit, ...]:
@@ -46,7 +47,8 @@ class _Rewriting:
         written = call.written()
         self._check_names(dropped, call.moved, names)
         span = self._span_with_brackets()
-        return (*self._removals(dropped), Edit(span, self._laid_out(written, span)))
+        removals = tuple(self._removals(dropped))
+        return (*self._kept_comments(removals), *removals, Edit(span, self._laid_out(written, span)))
 
     def _text(self, op: Op) -> str:
         return " ".join(self.source.span_of(op.span).text(self.source.rows).split())
@@ -123,6 +125,21 @@ class _Rewriting:
             if blank_before and last < len(rows) and not rows[last].strip():
                 last += 1
             yield Edit(Span(Position(first, 1), Position(last + 1, 1)), "")
+
+    def _kept_comments(self, removals: tuple[Edit, ...]) -> Iterator[Edit]:
+        """Yield what puts the comments of statements that go above the one that stays."""
+        rows = self.source.rows
+        removed = [edit.span for edit in removals if "#" in edit.span.text(rows)]
+        first = self.statement.start
+        if removed and not rows[first.row - 1][: first.column - 1].strip():
+            above = Position(first.row, 1)
+            found = [
+                comment.string
+                for comment in comments("\n".join(rows))
+                if any(span.start.row <= comment.start[0] < span.end.row for span in removed)
+            ]
+            indent = rows[first.row - 1][: first.column - 1]
+            yield Edit(Span(above, above), "".join(f"{indent}{one}\n" for one in found))
 
     def _span_with_brackets(self) -> Span:
         """Of the weighted sum, with the brackets that only a method called on it needed."""
