@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Position, Severity, Span
+from torchmemlint.findings import Applicability, Evidence, Finding, Fix, Severity
 from torchmemlint.flow.fact.owners import Skipped
 from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.findings import offered
+from torchmemlint.rules.separating import separated
 from torchmemlint.rules.told import Told
 
 
@@ -40,10 +42,6 @@ def _fix(told: Told, skipped: Skipped) -> Fix:
     deleted = f"del {', '.join(skipped.names)}"
     if not skipped.can_go or told.statement != told.span or told.case.doubts:
         return Fix(f"Release them first: `{' = '.join(skipped.names)} = None`", Applicability.HINT)
-    rows = told.facts.source.rows
-    row = told.span.start.row
-    start = Position(row, told.span.start.column)
-    before = rows[row - 1][: start.column - 1]
-    alone = not before.strip()
-    text = f"{deleted}\n{before}" if alone else f"{deleted}; "
-    return Fix(f"Delete them first: `{deleted}`", Applicability.SAFE, (Edit(Span(start, start), text),))
+    own = separated(told.facts, told.statement)
+    edits = own.led_by(f"{deleted}\n{own.indent}") if own is not None else ()
+    return offered(f"Delete them first: `{deleted}`", Applicability.SAFE, edits)
