@@ -405,6 +405,12 @@ def test_a_statement_goes_with_what_speaks_of_it_alone(body: str, after: str, sa
     assert fixed(before).text == wanted
 
 
+def test_what_is_put_before_a_statement_stands_on_a_line_of_its_own() -> None:
+    before = TRAINING.replace("{body}", "        if loss.isnan(): continue  # skip\n        loss.backward()")
+    after = before.replace("(): continue", "():\n            del loss\n            continue")
+    assert fixed(before, unsafe=False).text == after
+
+
 def comments(text: str) -> list[str]:
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     return sorted(token.string for token in tokens if token.type == tokenize.COMMENT)
