@@ -30,9 +30,10 @@ class Formatting:
     length: int = _LENGTH  # of a line, at most
     is_black: bool = False  # rather than ruff's where the two differ
     step: str = "    "  # of indentation
+    is_said: bool = True  # does some file of the project say so?
 
 
-USUAL = Formatting()
+USUAL = Formatting(is_said=False)
 
 
 def formatting(folder: Path) -> Formatting:
@@ -41,7 +42,8 @@ def formatting(folder: Path) -> Formatting:
     found = next((one for around in folders for one in _of_formatters(around)), None)
     if found is None:
         lengths = (length for around in folders for length in _of_linters(around))
-        found = Formatting(next(lengths, _LENGTH))
+        length = next(lengths, None)
+        found = USUAL if length is None else Formatting(length)
     return found if found.length >= _SHORTEST else USUAL
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import replace as replace_fields
 from itertools import groupby
 
 from torchmemlint.config.formatting import Formatting
@@ -17,6 +18,7 @@ from torchmemlint.fixes.identity import Change
 from torchmemlint.fixes.layout import Layout
 from torchmemlint.fixes.leaves import Leaf, Statement, statements, width
 
+_LONGEST = 120  # of lines that a file may set an example with
 _HEADER = re.compile(r"(?:^|(?<=\s))(with [^\r\n#]+:)\r?\n")
 
 
@@ -77,11 +79,24 @@ def _laid_out(change: Change, formatting: Formatting) -> Iterator[Replacement]:
     old_text, new_text = (_with_line_feeds(text) for text in (change.before, change.after))
     newline = newline_of(change.after)
     old, new = statements(old_text), statements(new_text)
+    if not formatting.is_said:
+        formatting = replace_fields(formatting, length=_own_length(old, old_text, formatting))
     starts = [one.start for one in old]
     for statement in _touched(change, new):
         before = _former(change, statement, old, starts)
         for gap in _gaps(statement, before, old_text, new_text, formatting):
             yield Replacement(gap.start, gap.end, gap.content.replace("\n", newline))
+
+
+def _own_length(found: Sequence[Statement], text: str, formatting: Formatting) -> int:
+    """How long lines are in a file of which nothing says so: as those that a formatter would have broken."""
+    layout, longest = Layout(formatting.length, black=formatting.is_black), formatting.length
+    for one in found:
+        own = one.text(text)
+        if one.is_plain and "\n" not in own and longest < (length := _widest(one, text)) <= _LONGEST:
+            lines = layout.lay_out(one)
+            longest = length if lines is not None and len(lines) > 1 else longest
+    return longest
 
 
 def _with_line_feeds(text: str) -> str:
