@@ -53,16 +53,14 @@ def _begun_by(frame: Frame, made: Object) -> Function | None:
     return begun.owner if begun is not None else None
 
 
-def _loop(frame: Frame, made: Object) -> Op | None:
-    """Return the loop of the frame's function that makes something again and again."""
-    begun = _begun(frame, made)
-    above = Layout(begun.owner).above(begun) if begun is not None and begun.owner is frame.function else ()
+def _loop(layout: Layout, begun: Op | None) -> Op | None:
+    """Return the loop that makes something again and again."""
+    above = layout.above(begun) if begun is not None else ()
     return next((op for op, _ in above if isinstance(op, For | While)), None)
 
 
-def _is_in_rows(frame: Frame, made: Object, holders: list[Ref]) -> bool:
+def _is_in_rows(frame: Frame, loop: Op | None, holders: list[Ref]) -> bool:
     """Is it in a tuple of the same iteration, in a container that was there before? There are older ones, then."""
-    loop = _loop(frame, made)
     boxes = [
         holder for holder in holders if type(holder) is Object and holder.kind in (Kind.LIST, Kind.DICT, Kind.TUPLE)
     ]
@@ -107,7 +105,9 @@ def _is_kept(frame: Frame, state: State, made: Ref) -> bool:
 
 def _note_hoards(frame: Frame, state: State, made_here: list[Object]) -> None:
     """Log which networks of earlier iterations containers of variables still hold on a device."""
-    some = [made for made in made_here if made.older or _loop(frame, made) is not None]
+    layout = Layout(frame.function) if made_here else None
+    loops = {made: _loop(layout, _begun(frame, made)) for made in made_here if layout is not None}
+    some = [made for made in made_here if made.older or loops[made] is not None]
     heavy = {made: [r for r in _reached(state, [made], made)[0] if is_network(frame, r)] for made in some}
     heavy = {made: found for made, found in heavy.items() if found and not _is_on_host(state, made)}
     if heavy:
@@ -118,7 +118,7 @@ def _note_hoards(frame: Frame, state: State, made_here: list[Object]) -> None:
         came_by = _reached(state, value.each(), None)[1]
         for made in [made for made in heavy if made in came_by]:
             holders = [holder for holder, _, _ in _way(came_by, came_by[made])]
-            held = made.older or _is_in_rows(frame, made, holders)
+            held = made.older or _is_in_rows(frame, loops[made], holders)
             if held and any(map(_is_container, holders)) and not any(_is_module(frame, one) for one in holders):
                 points = tuple(Point(r.site, r.context) for r in heavy.pop(made) if type(r) is Object)
                 frame.log(Hoard(Point(made.site, made.context), points, name))
