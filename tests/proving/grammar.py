@@ -15,6 +15,7 @@ Lines = list[str]
 
 PREAMBLE = """
 import asyncio
+import contextlib
 import copy
 import functools
 from collections import defaultdict, deque
@@ -85,6 +86,20 @@ class Hooked(nn.Module):
     def forward(self, x):
         return self.head(self.layer(x).{activation}())
 """,
+    "Backward": """
+class Backward(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.norms = nn.Linear(N, N), []
+        self.layer.register_full_backward_hook(self.hook)
+
+    def hook(self, module, given, out):
+        self.norms.append(out[0].norm(){cut})
+        del self.norms[:-2]
+
+    def forward(self, x):
+        return self.layer(x).{activation}()
+""",
     "Recurrent": """
 class Recurrent(nn.Module):
     def __init__(self):
@@ -108,12 +123,14 @@ LAYERS = (
     "nn.Linear(N, N), nn.LayerNorm(N), nn.GELU()",
 )
 NETS = ("net", "target", "enc", "teacher")
-MAKERS = ("Net()", "Keeping()", "Memo()", "Pair()", "Hooked()", "Recurrent()")
+MAKERS = ("Net()", "Keeping()", "Memo()", "Pair()", "Hooked()", "Backward()", "Recurrent()")
 MEMOS = {
     "encode": ["self.h = self.enc(s)", "return self.h"],
     "memo": ["if self.cached is None:", "    self.cached = self.enc(s)", "return self.cached"],
     "remember": ["out = self.net(s)", "self.kept.append(out)", "return out"],
     "scaled": ["return self.target(s) * self.scale"],
+    "anchored": ["return self.fixed(0) + s"],
+    "later": ["out = self.net(s)", "self.waiting.append(lambda: out.mean())", "return out * 2"],
     "noted": ["self.notes[len(self.notes)] = float(s.detach().mean())", "return self.enc(s) + s"],
 }
 
@@ -184,20 +201,24 @@ def _agent(rng: random.Random, makers: Lines, main: Lines) -> Lines:
     init.append("self.opt = " + made.format("[" + ", ".join(f"*self.{one}.parameters()" for one in trained) + "]"))
     init.append("self.opt2 = torch.optim.SGD(self.target.parameters(), lr=0.1)")
     init += ["self.cached, self.h, self.last = None, None, None", "self.kept, self.logs = [], []"]
+    init += ["self.waiting, self.anchor = [], torch.ones(3, N)"]
     init += ["self.cache, self.notes = {}, {}", "self.total, self.scale, self.steps = 0.0, 0.5, 0"]
     lines = ["class Agent:", "    def __init__(self):", *_indented(init, 2)]
     is_async = rng.random() < 0.12
-    methods = [[f"def {name}(self, s):", *_indented(body)] for name, body in MEMOS.items()]
+    methods = [["@functools.lru_cache(maxsize=None)", "def fixed(self, n):", "    return self.enc(self.anchor) * 0.5"]]
+    methods += [[f"def {name}(self, s):", *_indented(body)] for name, body in MEMOS.items()]
     if rng.random() < 0.1:
-        methods[3].insert(0, "@torch.no_grad()")
-    methods += [_validating(rng), _values(rng), _critic(rng), _learning(rng, is_async), _fitting(rng, is_async)]
-    wanted = {"fit", *re.findall(r"agent\.(\w+)", "\n".join(main))}
-    needed: list[Lines] = []
-    for method in reversed(methods):  # each calls those above it only
-        name = re.search(r"def (\w+)", "\n".join(method))
-        if name is not None and name[1] in wanted:
-            needed.insert(0, method)
-            wanted |= set(re.findall(r"self\.(\w+)\(", "\n".join(method)))
+        methods[4].insert(0, "@torch.no_grad()")
+    methods += [_validating(rng), _values(rng), _critic(rng), _learning(rng, is_async), _watching(rng)]
+    methods.append(_fitting(rng, is_async))
+    named = {re.findall(r"def (\w+)", "\n".join(method))[0]: method for method in methods}
+    wanted, asked = set[str](), ["fit", *re.findall(r"(?:agent|super\(\))\.(\w+)", "\n".join(main))]
+    while asked:
+        name = asked.pop()
+        if name in named and name not in wanted:
+            wanted.add(name)
+            asked += re.findall(r"self\.(\w+)\(", "\n".join(named[name]))
+    needed = [method for name, method in named.items() if name in wanted]
     for method in needed:
         lines += ["", *_indented(method)]
     return lines
@@ -245,6 +266,14 @@ def _learning(rng: random.Random, is_async: bool) -> Lines:
     return [f"{'async ' if is_async else ''}def learn(self, x, y):", *_indented([*body, f"return {scope.losses[-1]}"])]
 
 
+def _watching(rng: random.Random) -> Lines:
+    """What runs while something else is trained."""
+    scope = Scope(rng, ["x"], is_async=True)
+    body = [*_block(scope, rng.randint(0, 2)), f"count = {_number(scope)}", "await asyncio.sleep(0)"]
+    body += [*_block(scope, rng.randint(0, 1)), f"count += {_number(scope)}"]
+    return ["async def watch(self, x):", *_indented([*body, "self.notes[self.steps] = count"])]
+
+
 def _step(scope: Scope, number: int) -> Lines:
     """A loss, and the step that it leads to; what has a graph is used up then."""
     rng = scope.rng
@@ -266,7 +295,8 @@ def _step(scope: Scope, number: int) -> Lines:
         backward = f"{loss}.backward({'retain_graph=True' if rng.random() < 0.1 else ''})"
         if rng.random() < 0.1:
             backward = f"torch.autograd.backward([{loss}])"
-        steps = [f"{opt}.zero_grad()", backward, f"{opt}.step()"]
+        opts = ["self.opt", "self.opt2"] if rng.random() < 0.1 else [opt]
+        steps = [*(f"{one}.zero_grad()" for one in opts), backward, *(f"{one}.step()" for one in opts)]
         lines += ["; ".join(steps)] if rng.random() < 0.15 else steps
     if rng.random() < 0.15:
         lines.append("for a, b in zip(self.target.parameters(), self.net.parameters()): a.data.lerp_(b.data, 0.1)")
@@ -281,7 +311,10 @@ def _penalty(scope: Scope) -> str:
 
 
 def _fitting(rng: random.Random, is_async: bool) -> Lines:
-    call = "await self.learn(x, y)" if is_async else "self.learn(x, y)"
+    call = "self.learn(x, y)"
+    if is_async:
+        beside = "(await asyncio.gather(self.learn(x, y), self.watch(x)))[0]"
+        call = beside if rng.random() < 0.5 else "await self.learn(x, y)"
     keeping = rng.choice((
         ["total += loss"], ["total += loss.item()"], ["total = total + loss"], ["self.total += loss"], ["self.logs.append(loss)"],
         ["total += loss", "print(round(float(loss), 4))"], ["self.notes[len(self.notes)] = loss"], ["total += float(loss)"],
@@ -291,7 +324,18 @@ def _fitting(rng: random.Random, is_async: bool) -> Lines:
         inner.append(rng.choice(("self.cached = None", "self.kept.clear()", "if self.steps % 2: self.cached = None")))
     if rng.random() < 0.2:
         inner.append(f"nxt = {_tensor(Scope(rng, ['x']))}; total += nxt.mean().item()")
-    outer = ["for x, y in data:", *_indented(inner)]
+    if rng.random() < 0.15:
+        inner.append("while self.waiting: self.total += float(self.waiting.pop()())")
+    loops = [
+        "x, y in data",
+        "_, (x, y) in enumerate(data)",
+        "x, y in torch.utils.data.DataLoader(data, batch_size=None)",
+    ]
+    beside = "(x, y), v in zip(data, self.values(data))"
+    loop = beside if rng.random() < 0.15 else rng.choice(loops)
+    if loop is beside:
+        inner.append(f"self.notes['v'] = {_number(Scope(rng, ['x', 'v']))}")
+    outer = [f"for {loop}:", *_indented(inner)]
     if rng.random() < 0.6:
         outer.insert(0 if rng.random() < 0.4 else len(outer), "print(self.validate(data))")
     if rng.random() < 0.3:
@@ -305,11 +349,20 @@ def _fitting(rng: random.Random, is_async: bool) -> Lines:
 def _main(rng: random.Random, unseen: bool) -> Lines:
     """What makes an agent and has it trained; sometimes it differentiates what the agent gives it or keeps."""
     make = "data = [(torch.randn(3, N), torch.randint(0, N, (3,))) for _ in range(2)]"
+    heir = [
+        "class Heir(Agent):",
+        "    def critic(self, s):",
+        f"        return super().critic(s){rng.choice(('', '.detach()'))}",
+    ]
     lines = ["", "", make, "agent = Agent()", "result = agent.fit(data)"]
+    if rng.random() < 0.1:
+        lines[2:4] = [*heir, "", "", make, "agent = Heir()"]
     lines += ["if asyncio.iscoroutine(result):", "    result = asyncio.run(result)"]
     lines += ["print(round(float(result), 4), len(agent.notes), len(agent.logs))"]
     if rng.random() < 0.3:
         lines += ["if agent.logs:", "    print(sum(float(one.mean()) for one in map(torch.as_tensor, agent.logs)))"]
+    if rng.random() < 0.5:
+        lines.append("print(round(sum(float(torch.as_tensor(one)) for one in agent.notes.values()), 3))")
     outs = (
         "agent.critic(data[0][0])",
         "sum(agent.values(data))",
@@ -317,6 +370,7 @@ def _main(rng: random.Random, unseen: bool) -> Lines:
         "agent.encode(data[0][0])",
         "sum(torch.as_tensor(one).mean() for one in agent.logs)",
         "sum(one.mean() for one in agent.kept)",
+        "sum(one() for one in agent.waiting)",
         "sum(one.mean() for one in agent.cache.values())",
         "agent.h",
         "agent.last",
@@ -347,10 +401,22 @@ def _statement(scope: Scope) -> Lines:
     kinds = {
         "assign": 8, "cut": 6, "number": 4, "semicolon": 2, "log": 2, "sum": 2, "store": 2, "evaluation": 3, "if": 1, "off": 1,
         "for": 1, "attribute": 2, "tuple": 1, "await": 3 * scope.is_async, "closure": 1, "try": 1, "augmented": 1, "values": 1,
-        "annotated": 1, "deep": 1, "chained": 1, "metric": 2, "comment": 1, "unused": 1, "gan": 1,
+        "annotated": 1, "deep": 1, "chained": 1, "metric": 2, "comment": 1, "unused": 1, "gan": 1, "hook": 1, "penalty": 1,
+        "default": 1, "both": 1, "finally": 1, "while": 1, "match": 1, "running": 1, "delete": 1, "starred": 1, "test": 1,
     }  # fmt: skip
     kind = rng.choices(list(kinds), list(kinds.values()))[0]
-    if scope.depth > 2 and kind in ("if", "for", "try", "off", "closure", "evaluation"):
+    if scope.depth > 2 and kind in (
+        "if",
+        "for",
+        "try",
+        "off",
+        "closure",
+        "evaluation",
+        "both",
+        "finally",
+        "while",
+        "match",
+    ):
         kind = "cut"
     match kind:
         case "assign":
@@ -391,7 +457,7 @@ def _statement(scope: Scope) -> Lines:
                 (
                     "self.steps % 2",
                     "x.mean() > 0" if "x" in scope.tensors else "s.mean() > 0",
-                    "self.training_on()" if False else "self.scale",
+                    "self.scale",
                 )
             )
             lines = [
@@ -475,6 +541,78 @@ def _statement(scope: Scope) -> Lines:
             return [f"# {scope.name('note')}: what follows", *_assigned(scope, f"{_wasted(scope)}.detach()")]
         case "unused":
             return [_wasted(scope)]
+        case "hook":
+            name = scope.name()
+            hook = f"{name}.register_hook(lambda g: self.notes.update({{{name!r}: float(g.sum())}}))"
+            lines = [f"{name} = {_tensor(scope)}", f"if {name}.requires_grad: {hook}" if rng.random() < 0.7 else hook]
+            scope.tensors.append(name)
+            return lines
+        case "penalty":
+            leaf, name = scope.name("z"), scope.name()
+            lines = [f"{leaf} = ({_tensor(scope, 2)}).detach().requires_grad_(True)"]
+            create = rng.choice(("", ", create_graph=True"))
+            lines += [f"{name}, = torch.autograd.grad({_net(scope)}({leaf}).pow(2).sum(), {leaf}{create})"]
+            scope.tensors.append(name)
+            return lines
+        case "default":
+            name, made = scope.name("f"), scope.name()
+            kept = f"kept={_tensor(scope, 1)}" if rng.random() < 0.5 else f"memo={{}}, kept={rng.choice(scope.tensors)}"
+            lines = [
+                f"def {name}(t, {kept}):",
+                f"    return {_net(scope)}(t) + kept",
+                f"{made} = {name}({_tensor(scope, 1)})",
+            ]
+            scope.tensors.append(made)
+            return lines
+        case "both":
+            name = scope.name()
+            heads = (
+                "with torch.no_grad(), contextlib.nullcontext():",
+                "with contextlib.nullcontext():",
+                "with torch.set_grad_enabled(self.steps % 2 == 0):",
+                "with torch.enable_grad():",
+            )
+            lines = [rng.choice(heads), *_indented([*_nested(scope, rng.randint(0, 1)), f"{name} = {_tensor(scope)}"])]
+            scope.tensors.append(name)
+            return lines
+        case "finally":
+            name = scope.name()
+            inside = _nested(scope, rng.randint(0, 1))
+            lines = ["try:", *_indented([*inside, f"{name} = {_tensor(scope)}"]), "finally:", "    self.steps += 1"]
+            scope.tensors.append(name)
+            return lines
+        case "while":
+            name, left = scope.name(), scope.name("n")
+            start = [f"{name}, {left} = {rng.choice(scope.tensors)}, 2"]
+            scope.tensors.append(name)
+            body = [*_nested(scope, rng.randint(0, 1)), f"{name} = {_tensor(scope)}"]
+            if rng.random() < 0.3:
+                body.insert(0, f"if {left} == 1 and self.steps > 2: break")
+            return [*start, f"while {left}:", f"    {left} -= 1", *_indented(body)]
+        case "match":
+            name = scope.name()
+            lines = ["match self.steps % 3:", "    case 0:", f"        {name} = {_tensor(scope)}"]
+            lines += ["    case _:", *_indented([*_nested(scope, rng.randint(0, 1)), f"{name} = {_tensor(scope)}"], 2)]
+            scope.tensors.append(name)
+            return lines
+        case "running":
+            key = repr(rng.choice("ab"))
+            return [f"self.notes[{key}] = self.notes.get({key}, 0) + {rng.choice((_scalar(scope), _number(scope)))}"]
+        case "delete":
+            name = scope.name()
+            return [f"{name} = {_wasted(scope)}", f"self.notes['d'] = {name}.shape[0]", f"del {name}"]
+        case "starred":
+            name, rest = scope.name(), scope.name("r")
+            lines = [f"{name}, *{rest} = {_tensor(scope)}, {_wasted(scope)}.detach(), {_tensor(scope, 1)}"]
+            scope.tensors += [name, f"{rest}[{rng.randrange(2)}]"]
+            return lines
+        case "test":
+            if scope.yields or scope.depth:
+                return ["pass"]
+            name = scope.name("w")
+            lines = [f"if ({name} := {_tensor(scope)}).mean() > {rng.choice((-9, 0))}:", f"    {_net(scope)}({name})"]
+            scope.tensors.append(name)
+            return lines
         case _:  # a step of a discriminator
             if scope.yields or scope.depth:
                 return ["pass"]
@@ -525,7 +663,8 @@ def _tensor(scope: Scope, depth: int = 0) -> str:
         return rng.choice(scope.tensors)
     weights = {
         "name": 4, "net": 9, "method": 3, "sum": 4, "scale": 2, "cut": 4, "walrus": 1, "shape": 2, "activation": 2,
-        "choice": 1, "several": 1, "lambda": 1, "list": 1, "partial": 1, "loop": 1, "product": 1, "checkpoint": 1,
+        "choice": 1, "several": 1, "lambda": 1, "list": 1, "partial": 1, "loop": 1, "product": 1, "checkpoint": 1, "dict": 1,
+        "reduce": 1,
     }  # fmt: skip
     deeper = depth + 1
     match rng.choices(list(weights), list(weights.values()))[0]:
@@ -550,11 +689,7 @@ def _tensor(scope: Scope, depth: int = 0) -> str:
             return f"({_tensor(scope, deeper)}){cut}"
         case "walrus" if scope.depth == 0 and not scope.yields:
             name = scope.name("w")
-            return (
-                f"self.keep_first({name} := {_tensor(scope, deeper)})"
-                if False
-                else f"({name} := {_tensor(scope, deeper)})"
-            )
+            return f"({name} := {_tensor(scope, deeper)})"
         case "shape":
             return rng.choice(
                 ("torch.cat([{0}, {0}], 1)[:, :N]", "({0}).view(-1, N)", "torch.stack([{0}, {0}]).mean(0)")
@@ -579,6 +714,10 @@ def _tensor(scope: Scope, depth: int = 0) -> str:
             return f"[{_tensor(scope, deeper)}, {_tensor(scope, deeper)}][{rng.randrange(2)}]"
         case "partial":
             return f"functools.partial({_net(scope)})({_tensor(scope, deeper)})"
+        case "dict":
+            return f"{{'a': {_tensor(scope, deeper)}, 'b': {_tensor(scope, deeper)}}}[{rng.choice('ab')!r}]"
+        case "reduce":
+            return f"functools.reduce(lambda t, net: net(t), (self.enc, {_net(scope)}), {_tensor(scope, deeper)})"
         case "loop":
             return (
                 f"torch.stack([{_net(scope)}(row) for row in (x, x)]).mean(0)"

@@ -37,7 +37,7 @@ class Observed:
 def observe(files: Mapping[str, str], drive: str = "", seconds: int = 20) -> Observed:
     """Run the files as one program, in this process, and take down what it shows."""
     seen = Observed()
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     output, error = executed(files, drive, _watched(seen), seconds)
     seen.output = _GRAPH.sub("", _ADDRESS.sub("0x", output))
     seen.error = _ADDRESS.sub("0x", error)
@@ -94,12 +94,18 @@ def _watched(seen: Observed) -> Iterator[None]:
 
     for name, original in originals.items():
         setattr(engine, name, telling(original))
+    frame: Any = torch
+    seeding, frame.manual_seed = (
+        torch.manual_seed,
+        torch.default_generator.manual_seed,
+    )  # else each call is kept for CUDA
     try:
         yield
     finally:
         for name, original in originals.items():
             setattr(engine, name, original)
         optimizers.add_param_group = adding
+        frame.manual_seed = seeding
         for hook in hooks:
             hook.remove()
         seen.left += [_numbers(p.grad) for p in parameters if id(p) in held or not held]

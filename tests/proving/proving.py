@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from torchmemlint.doubts import Confidence
@@ -53,7 +53,11 @@ class Proof:
 
 
 def prove(files: Mapping[str, str], drive: str = "", *, unsafe: bool = True) -> Proof:
-    """Run a program before and after each of its fixes, and after all safe ones; with `unsafe` also after all."""
+    """Run a program before and after each of its safe fixes, and after all; with `unsafe` also the unsafe ones.
+
+    The fixes are made without the linter's re-check, which takes longest, unless something differs or `unsafe` is set:
+    it can only take fixes back.
+    """
     before = observe(files, drive)
     if before.error and MENDED not in before.error:
         return Proof(raised=before.error)
@@ -64,17 +68,23 @@ def prove(files: Mapping[str, str], drive: str = "", *, unsafe: bool = True) -> 
         if not variant.fixed or key in tried:
             continue
         tried.add(key)
-        codes = tuple(sorted({finding.code for finding in variant.fixed}))
-        explained = {name for code in codes for name in EXPLAINED.get(code, ())}
-        what = difference(before, observe(variant.files, drive), explained)
+        what = _changed(before, variant, drive)
+        if what and variant.rechecked is not None:
+            variant = variant.rechecked()
+            what = _changed(before, variant, drive)
         if what == MENDING:
             found.mended += 1
         elif what and (reason := variant.refused()):
             found.withheld.append(reason)
         elif what and not difference(before, observe(files, drive)):  # else it does something else every time
             messages = tuple(map(_message, variant.fixed))
-            found.differences.append(Difference(codes, variant.safe, what, messages, variant.files))
+            found.differences.append(Difference(variant.codes, variant.safe, what, messages, variant.files))
     return found
+
+
+def _changed(before: Observed, variant: _Variant, drive: str) -> str:
+    explained = {name for code in variant.codes for name in EXPLAINED.get(code, ())}
+    return difference(before, observe(variant.files, drive), explained)
 
 
 def _message(finding: Finding) -> str:
@@ -89,7 +99,12 @@ class _Variant:
     files: dict[str, str]
     safe: bool
     fixed: list[Finding]
-    refused: Callable[[], str]
+    refused: Callable[[], str] = str
+    rechecked: Callable[[], _Variant] | None = None  # those of the fixes that the re-check leaves
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        return tuple(sorted({finding.code for finding in self.fixed}))
 
 
 def _variants(files: Mapping[str, str], found: Proof, *, unsafe: bool) -> Iterator[_Variant]:
@@ -99,28 +114,42 @@ def _variants(files: Mapping[str, str], found: Proof, *, unsafe: bool) -> Iterat
             (root / name).write_text(text, encoding="utf-8")
         context.forget()
         profile = Profile(CODES, root=root if len(files) > 1 else None, confidence=Confidence.POSSIBLE)
-        every = {safe: _Variant(dict(files), safe, [], str) for safe in ((True, False) if unsafe else (True,))}
-        for name, text in files.items():
+        checks = {name: cache(partial(_reported, root / name, profile)) for name in files}
+        reports = {name: report_of(text, root / name, profile).findings for name, text in files.items()}
 
-            @cache
-            def reported(text: str, path: Path = root / name) -> Reported:
-                return report_of(text, path, profile, comparing=True)
+        def whole(safe: bool, *, checked: bool) -> _Variant:
+            made = dict(files)
+            fixed: list[Finding] = []
+            for name, findings in reports.items():
+                if any(_is_fixable(one) and eligible(one, unsafe=not safe) for one in findings):
+                    result = _fixed(files[name], findings, checks[name] if checked else _nothing, unsafe=not safe)
+                    made[name] = result.text
+                    fixed += result.applied
+            return _Variant(made, safe, fixed, rechecked=None if checked else partial(whole, safe, checked=True))
 
-            findings = reported(text).findings
-            fixable = [one for one in findings if _is_fixable(one)]
-            for finding in fixable:
-                assert finding.fix is not None
-                safe = finding.fix.applicability is Applicability.SAFE
+        fixable = [(name, one) for name, findings in reports.items() for one in findings if _is_fixable(one)]
+        for name, finding in fixable:
+            assert finding.fix is not None
+            safe = finding.fix.applicability is Applicability.SAFE
+            if safe or unsafe:
                 found.safe, found.unsafe = found.safe + safe, found.unsafe + (not safe)
-                after = apply_edits(text, finding.fix.edits)
-                yield _Variant({**files, name: after}, safe, [finding], _refusal(text, findings, reported, finding))
-            for safe, whole in every.items():
-                if any(eligible(one, unsafe=not safe) for one in fixable):
-                    result = _fixed(text, findings, reported, unsafe=not safe)
-                    whole.files[name] = result.text
-                    whole.fixed.extend(result.applied)
-        yield from every.values()
+                after = apply_edits(files[name], finding.fix.edits)
+                refusal = _refusal(files[name], reports[name], checks[name], finding)
+                yield _Variant({**files, name: after}, safe, [finding], refusal)
+        if found.safe > 1 or unsafe:
+            yield whole(True, checked=unsafe)
+        if unsafe:
+            yield whole(False, checked=True)
     context.forget()
+
+
+def _reported(path: Path, profile: Profile, text: str) -> Reported:
+    return report_of(text, path, profile, comparing=True)
+
+
+def _nothing(text: str) -> Reported:
+    """A re-check that finds nothing, and lets every fix be made."""
+    return Reported([])
 
 
 def _fixed(
