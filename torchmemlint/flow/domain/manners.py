@@ -5,6 +5,9 @@ from __future__ import annotations
 import enum
 from typing import NamedTuple
 
+from torchmemlint.flow.ir.ops import Call, CallMethod
+from torchmemlint.flow.ir.places import Spread
+
 
 class How(enum.Enum):
     """In which way a place grows or keeps."""
@@ -50,6 +53,13 @@ class Given(NamedTuple):
     position: int
     stored: Stored
 
+    @classmethod
+    def of(cls, site: object, positional: int, position: int, stored: Stored) -> Given | None:
+        """Return it for what is called with so many; None where the call passes others, as `checkpoint` does."""
+        given = site.arguments if isinstance(site, Call | CallMethod) else ()
+        plain = sum(one.spread is Spread.PLAIN for one in given)
+        return cls(position, stored) if position < positional == plain else None
+
 
 class Reading(enum.Enum):
     """What became of a value's numbers."""
@@ -62,6 +72,7 @@ class Reading(enum.Enum):
     JOINED = "joined"  # its elements became a part of a larger tensor
     USED = "used"  # it was computed with
     MET = "met"  # without a graph, it was given to what may record one
+    HOOKED = "hooked"  # its gradient is asked for: that fails without a graph
 
 
 GOING_ON = frozenset({Reading.JOINED, Reading.USED, Reading.MET})  # what is computed of its numbers is a tensor

@@ -184,12 +184,14 @@ def _handed(run: Run, effect: Effect) -> Set[Ref]:
 
 def _given(call: fx.Invoke) -> Given | None:
     """Return the one argument of a call that has a graph, if it is given by position."""
-    graphs = [n for n, value in enumerate(call.arguments.all()) if value.graph]
-    if len(graphs) != 1 or graphs[0] >= len(call.arguments.positional):
+    every = call.arguments.all()
+    graphs = [n for n, value in enumerate(every) if value.graph]
+    if len(graphs) != 1:
         return None
-    value = call.arguments.positional[graphs[0]]
+    value = every[graphs[0]]
     sole = value.constant is SOLE and not value.refs and not value.open
-    return Given(graphs[0], Stored.TENSOR if sole else Stored.GRAPH)
+    stored = Stored.TENSOR if sole else Stored.GRAPH
+    return Given.of(call.point.site, len(call.arguments.positional), graphs[0], stored)
 
 
 def discarded(engine: Engine, done: list[tuple[Run, Evidence]]) -> Iterator[tuple[Run, Evidence, Discarded]]:

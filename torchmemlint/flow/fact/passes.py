@@ -205,6 +205,7 @@ class Passes:
         differentiated = self.evidence.is_differentiated(source)
         reason: Reason | None = None
         wanted = self.evidence.modes.get(source) is Mode.WANTED and not self._wanted_elsewhere
+        wanted = wanted or self.evidence.is_read(source, Reading.HOOKED)
         if differentiated and source in self.teaching.idle and not wanted and not self.run.cut:
             reason = Reason.UNTRAINED
             doubts |= self.teaching.idle[source] | ({Doubt.CALLER} if self._is_of_network() else set())

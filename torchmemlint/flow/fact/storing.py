@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import HOLDERS, contained, reached
+from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.refs import Behind, Object, Point, Ref, Result, Source, root
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
@@ -52,8 +53,9 @@ def _made(holder: Ref) -> Point | None:
 
 
 def needing(run: Run, evidence: Evidence) -> Iterator[Point]:
-    """Yield where a run differentiates, or hands a network to code out of view, which may do so."""
+    """Yield where a run differentiates, asks for a gradient, or hands a network to code that may do so unseen."""
     yield from (event.effect.point for event in run.of(fx.Differentiate))
+    yield from (read.point for read in run.effects(fx.Read) if read.reading is Reading.HOOKED)
     yield from _taught(run, evidence)
     yield from (call.point for call in teaching(run, evidence))
 

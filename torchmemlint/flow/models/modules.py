@@ -129,11 +129,11 @@ def _begin(site: CallSite, module: Value, inputs: frozenset[Source]) -> frozense
 
 def _given(site: CallSite) -> Given | None:
     """Return the one argument that has a graph, if it is given by position."""
-    graphs = [n for n, value in enumerate(site.arguments.all()) if reached(site.state, value)]
-    positional = site.arguments.positional
-    if len(graphs) != 1 or graphs[0] >= len(positional):
+    every = site.arguments.all()
+    graphs = [n for n, value in enumerate(every) if reached(site.state, value)]
+    if len(graphs) != 1:
         return None
-    return Given(graphs[0], site.frame.kind(positional[graphs[0]]))
+    return Given.of(site.point.site, len(site.arguments.positional), graphs[0], site.frame.kind(every[graphs[0]]))
 
 
 def forward(site: CallSite, target: Object) -> Value:

@@ -94,6 +94,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
         note_device(site)
         return PLAIN
     if name in _HOOKS:
+        frame.read(sources, Reading.HOOKED)
         return PLAIN
     if name in ("zero_", "fill_", "random_", "normal_", "uniform_", "bernoulli_", "set_", "resize_"):
         return PLAIN
