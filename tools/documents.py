@@ -425,6 +425,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     **beside("gpu_tables").MAKERS,
     **beside("memory_tables").MAKERS,
     **PRECISION.MAKERS,
+    **beside("suite_tables").MAKERS,
     "benchmark": BENCHMARK.tables,
     "rules-navigation": RULE_PAGES.navigation,
     **{name: functools.partial(file, path) for name, path in {**EDITORS, **SERVICES}.items()},

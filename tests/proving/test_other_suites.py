@@ -1,0 +1,92 @@
+"""Other people's tests before and after fixes: what passed and does not, and by which fix."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from textwrap import dedent
+from types import ModuleType
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def tool() -> ModuleType:
+    specification = importlib.util.spec_from_file_location("other_suites_tool", ROOT / "tools" / "other_suites.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[specification.name] = module  # where dataclasses look for it
+    specification.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ('file="tests/test_a.py" classname="tests.test_a" name="test_x[1]"', "tests/test_a.py::test_x[1]"),
+        ('file="tests/test_a.py" classname="tests.test_a.TestA" name="test_x"', "tests/test_a.py::TestA::test_x"),
+    ],
+)
+def test_a_test_is_named_as_pytest_takes_it(tool: ModuleType, attributes: str, expected: str) -> None:
+    assert tool.identity(ElementTree.fromstring(f"<testcase {attributes}/>")) == expected
+
+
+def test_the_list_can_be_read(tool: ModuleType) -> None:
+    suites = tool.suites()
+    assert len({suite.name for suite in suites}) == len(suites) >= 12
+    assert all(suite.version and (suite.pytest or suite.examples) for suite in suites)
+    assert any(suite.examples for suite in suites)
+
+
+@pytest.mark.slow
+def test_what_breaks_is_bisected(tool: ModuleType, tmp_path: Path) -> None:
+    project = tmp_path / "sums-1.0"
+    project.mkdir()
+    (project / "sums.py").write_text(
+        dedent("""
+        import torch
+        from torch import nn
+
+        def scores(loader):
+            net = nn.Linear(2, 2)
+            net.eval()
+            return [net(x) for x in loader]
+
+        def scores_again(loader):
+            net = nn.Linear(2, 2)
+            net.eval()
+            return [net(x) for x in loader]
+        """),
+        encoding="utf-8",
+    )
+    (project / "test_sums.py").write_text(
+        dedent("""
+        import unittest
+
+        def test_shapes():
+            assert unittest
+
+        def test_unfixed():
+            import pathlib
+            text = pathlib.Path(__file__).with_name("sums.py").read_text()
+            assert "no_grad" not in text and "inference_mode" not in text
+
+        def test_failing():
+            assert False
+        """),
+        encoding="utf-8",
+    )
+    (project / "example.py").write_text("import math\n", encoding="utf-8")
+    suite = tool.Suite("sums", "1.0", pytest="test_sums.py", examples=("example.py",))
+    result = tool.Runner(Path(sys.executable), tmp_path, 60).result(suite)
+    assert (result.passed, result.failed, result.kind) == (3, ["test_sums.py::test_failing"], "tests and examples")
+    fixed = result.unsafe
+    assert fixed.fixes >= 1
+    assert fixed.broken == ["test_sums.py::test_unfixed"]
+    assert fixed.causes
+    assert all(cause.startswith("sums.py:") for cause in fixed.causes)

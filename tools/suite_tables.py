@@ -1,0 +1,47 @@
+"""The table of `tools/other_suites.py`'s last run, kept in `docs/suites.json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+KEPT = Path(__file__).resolve().parent.parent / "docs" / "suites.json"
+HEAD = (
+    "| project | what runs | pass | fail before | safe fixes | break | with unsafe ones | break |",
+    "|---|---|--:|--:|--:|--:|--:|--:|",
+)
+
+
+def table() -> str:
+    """A line for each project, and which fixes broke what."""
+    kept = json.loads(KEPT.read_text(encoding="utf-8"))
+    suites = kept["suites"]
+    rows = "\n".join((*HEAD, *(f"| {' | '.join(map(str, _cells(one)))} |" for one in suites)))
+    total = (sum(one["passed"] for one in suites), *(sum(one[way]["fixes"] for one in suites) for way in WAYS))
+    begin = f"{kept['date']} · {kept['machine']} · torchmemlint {kept['commit']} · torch {kept['torch']}"
+    said = (
+        f"{len(suites)} projects, {total[0]:,} tests that pass, {total[1]} safe fixes, {total[2]} with the unsafe ones."
+    )
+    return "\n" + "\n\n".join([begin, rows, said, *_broken(suites)]) + "\n\n"
+
+
+WAYS = ("safe", "unsafe")
+
+
+def _cells(one: dict[str, Any]) -> Iterator[object]:
+    yield from (f"{one['name']} {one['version']}", one["kind"], one["passed"], len(one["failed"]))
+    for way in WAYS:
+        yield from (one[way]["fixes"], len(one[way]["broken"]))
+
+
+def _broken(suites: list[dict[str, Any]]) -> Iterator[str]:
+    for one in suites:
+        for way in WAYS:
+            if one[way]["broken"]:
+                causes = ", ".join(f"`{cause}`" for cause in one[way]["causes"]) or "not found"
+                yield f"{one['name']}, {way} fixes: {len(one[way]['broken'])} tests fail by {causes}."
+
+
+MAKERS: dict[str, Callable[[], str]] = {"suites": table}
