@@ -222,8 +222,10 @@ def suites() -> list[Suite]:
     return [Suite.of(table) for table in tomllib.loads(LIST.read_text(encoding="utf-8"))["suite"]]
 
 
-def _said(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+def _versions(python: Path) -> dict[str, str]:
+    told = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True)
+    linter = subprocess.run([*CHECK[:3], "--version"], env=_linting(), capture_output=True, text=True)
+    return {"torchmemlint": linter.stdout.split()[-1], "torch": told.stdout.strip()}
 
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
@@ -255,8 +257,7 @@ def main(given: list[str] | None = None) -> int:
         kept = {
             "machine": f"{os.cpu_count()} CPUs, Python {platform.python_version()}",
             "date": time.strftime("%Y-%m-%d"),
-            "commit": _said("git", "-C", str(ROOT), "rev-parse", "--short=8", "HEAD"),
-            "torch": _said(str(options.python), "-c", "import torch; print(torch.__version__)"),
+            "versions": _versions(options.python),
             "suites": [results[one.name] for one in listed if one.name in results],
         }
         options.json.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

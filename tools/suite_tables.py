@@ -20,7 +20,8 @@ def table() -> str:
     suites = kept["suites"]
     rows = "\n".join((*HEAD, *(f"| {' | '.join(map(str, _cells(one)))} |" for one in suites)))
     total = (sum(one["passed"] for one in suites), *(sum(one[way]["fixes"] for one in suites) for way in WAYS))
-    begin = f"{kept['date']} · {kept['machine']} · torchmemlint {kept['commit']} · torch {kept['torch']}"
+    versions = " · ".join(f"{name} {version}" for name, version in kept["versions"].items())
+    begin = f"{kept['date']} · {kept['machine']} · {versions}"
     said = (
         f"{len(suites)} projects, {total[0]:,} tests that pass, {total[1]} safe fixes, {total[2]} with the unsafe ones."
     )

@@ -45,7 +45,7 @@ MODULE_OR_TENSOR = frozenset("to cuda cpu half float double bfloat16 type share_
 NO_GRAPH_ATTRIBUTES = torch_api.METADATA_ATTRIBUTES | frozenset({"grad_fn", "data"})
 MOVES = frozenset({"to", "cpu", "cuda"})
 _PLAIN = frozenset({"contiguous", "float"})  # what most tensors are
-_HOOKS = autograd.names("tensor-hooks")
+_ASKING = autograd.names("tensor-hooks") | {"retain_grad"}  # for a gradient: they fail without a graph
 _READERS = torch_api.READERS
 _DISCRETE = torch_api.DISCRETE
 # They return values, which have the graph, and indices, which have none; those of the second set with a `dim` only.
@@ -93,7 +93,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     if name in _NO_GRAPH:
         note_device(site)
         return PLAIN
-    if name in _HOOKS:
+    if name in _ASKING:
         frame.read(sources, Reading.HOOKED)
         return PLAIN
     if name in ("zero_", "fill_", "random_", "normal_", "uniform_", "bernoulli_", "set_", "resize_"):
