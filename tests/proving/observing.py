@@ -54,9 +54,21 @@ def _watched(seen: Observed) -> Iterator[None]:
         if isinstance(parameter, torch.nn.Parameter):
             parameters.append(parameter)
 
-    def stepping(optimizer: torch.optim.Optimizer, *given: object) -> None:
-        of = [p for group in optimizer.param_groups for p in group["params"]]
-        seen.gradients.append(tuple(_numbers(p.grad) for p in of))
+    def stepping(optimizer: torch.optim.Optimizer, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        def note() -> None:
+            of = [p for group in optimizer.param_groups for p in group["params"]]
+            seen.gradients.append(tuple(_numbers(p.grad) for p in of))
+
+        closure = given[1] if len(given) > 1 else named.get("closure")
+        if closure is None:
+            return note()
+
+        def closing() -> Any:  # what lies there before it is called is not stepped with
+            loss = closure()
+            note()
+            return loss
+
+        return (optimizer, closing), {}
 
     def holding(optimizer: torch.optim.Optimizer, group: dict[str, Any]) -> None:
         adding(optimizer, group)

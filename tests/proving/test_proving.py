@@ -55,6 +55,20 @@ def test_a_run_shows_losses_gradients_and_prints() -> None:
     assert float(seen.output) > 0
 
 
+def test_gradients_are_those_that_a_closure_leaves() -> None:
+    closure = """
+    def closure():
+        opt.zero_grad()
+        loss = net(data[0]).square().mean()
+        loss.backward()
+        return loss
+    opt.step(closure)
+    """
+    seen = observe(program(closure))
+    assert (seen.error, len(seen.gradients)) == ("", 1)
+    assert seen.gradients[0][0] is not None
+
+
 def test_what_differs_is_named() -> None:
     one, other = (observe(program(STEP.replace("MORE", more))) for more in ("", ".detach()"))
     assert difference(one, one) == ""
