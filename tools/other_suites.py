@@ -258,6 +258,7 @@ def main(given: list[str] | None = None) -> int:
             "machine": f"{os.cpu_count()} CPUs, Python {platform.python_version()}",
             "date": time.strftime("%Y-%m-%d"),
             "versions": _versions(options.python),
+            "listed": len(listed),
             "suites": [results[one.name] for one in listed if one.name in results],
         }
         options.json.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

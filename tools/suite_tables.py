@@ -19,11 +19,15 @@ def table() -> str:
     kept = json.loads(KEPT.read_text(encoding="utf-8"))
     suites = kept["suites"]
     rows = "\n".join((*HEAD, *(f"| {' | '.join(map(str, _cells(one)))} |" for one in suites)))
-    total = (sum(one["passed"] for one in suites), *(sum(one[way]["fixes"] for one in suites) for way in WAYS))
+    passed, safe, every = (
+        sum(one["passed"] for one in suites),
+        *(sum(one[way]["fixes"] for one in suites) for way in WAYS),
+    )
     versions = " · ".join(f"{name} {version}" for name, version in kept["versions"].items())
     begin = f"{kept['date']} · {kept['machine']} · {versions}"
     said = (
-        f"{len(suites)} projects, {total[0]:,} tests that pass, {total[1]} safe fixes, {total[2]} with the unsafe ones."
+        f"{len(suites)} of the {kept['listed']} projects of the list have been run: {passed:,} tests that pass, "
+        f"{safe} safe fixes, {every} with the unsafe ones."
     )
     return "\n" + "\n\n".join([begin, rows, said, *_broken(suites)]) + "\n\n"
 
