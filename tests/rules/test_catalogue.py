@@ -28,7 +28,8 @@ FAMILIES = {  # "-": a code without a rule
     "cast-after-create",
     "6": "gradients-zeroed-in-place step-locals-kept no-mixed-precision heavy-optimizer-state debug-mode-left-on",
     "7": "lightning-step-outputs trainer-eval-on-device",
-    "8": "- - - module-in-cache metric-never-reset",
+    "8": "cycle-holds-module hook-never-removed hook-leftovers module-in-cache metric-never-reset "
+    "device-tensor-to-process many-models-in-one-process",
 }
 CATALOGUE = {
     f"TML{family}{number:02}": name

@@ -100,7 +100,7 @@ PRESETS = (
             "TML511",
             "TML605",
             "TML702",
-            *("TML801", "TML802", "TML803", "TML804", "TML805", "TML807"),
+            *("TML801", "TML802", "TML803", "TML804", "TML805", "TML806", "TML807"),
         ),
     ),
 )

@@ -41,6 +41,7 @@ from torchmemlint.flow.fact.retaining import differentiating, retained
 from torchmemlint.flow.fact.retention import retentions
 from torchmemlint.flow.fact.samples import memoised
 from torchmemlint.flow.fact.seen import ahead, backwards, called_elsewhere, computing, forwards, handed
+from torchmemlint.flow.fact.sending import sent
 from torchmemlint.flow.fact.services import services
 from torchmemlint.flow.fact.skipping import skipped
 from torchmemlint.flow.fact.storing import Readers, needing
@@ -131,6 +132,7 @@ def outcome(
             *places.failures(engine, done),
             *accelerated(places, done),
             *circles(places, engine, done),
+            *sent(places, done),
             *places.deferred(done),
             *places.lingering(engine, done),
             *places.memoised(memoised(engine, units, done)),

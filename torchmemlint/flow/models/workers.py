@@ -27,6 +27,8 @@ _STARTED = {  # where the function stands that it runs when it is started, and t
     "multiprocessing.Process": _THREAD,
     "multiprocessing.context.Process": _THREAD,
 }
+QUEUE = "multiprocessing.Queue"  # all those that lie between processes
+_QUEUES = frozenset({"Queue", "SimpleQueue", "JoinableQueue"})
 _CONTEXTS = ("multiprocessing.get_context", "multiprocessing.context.")
 _POOLS = ("concurrent.futures.", "multiprocessing.pool.", "multiprocessing.dummy.", "multiprocessing.Pool", "joblib.")
 _THREADS = ("threading.", "concurrent.futures.ThreadPool", "multiprocessing.pool.ThreadPool", "multiprocessing.dummy.")
@@ -54,6 +56,10 @@ def _make(qualified: str) -> Callable[[CallSite], Value]:
     return make
 
 
+def _queue(site: CallSite) -> Value:
+    return containers.made(site, Kind.OPAQUE, QUEUE)
+
+
 def _launch(site: CallSite) -> Value:
     """`accelerate.notebook_launcher(f, args)`."""
     return in_process(site, site.value(0, "function"), Arguments(star=site.arguments.get(1, "args")))
@@ -71,6 +77,7 @@ def _to_thread(site: CallSite) -> Value:
 
 FUNCTIONS: dict[str, Callable[[CallSite], Value]] = {
     **{name: _make(_called(name)) for one in _STARTED for name in (one, one.replace("multi", "torch.multi"))},
+    **{f"{module}.{name}": _queue for name in _QUEUES for module in ("multiprocessing", "torch.multiprocessing")},
     **dict.fromkeys(_SPAWNS, _spawn),
     **dict.fromkeys(("accelerate.notebook_launcher", "accelerate.debug_launcher"), _launch),
     "asyncio.to_thread": _to_thread,
