@@ -17,7 +17,7 @@ FAMILIES = {  # "-": a code without a rule
     "hook-keeps-graph undetached-generator deferred-microbatch-backward exception-keeps-graph "
     "memoised-samples tensor-on-ctx create-graph-cycle skipped-batch-keeps-graph view-keeps-storage",
     "2": "eval-without-no-grad no-op-grad-mode forward-then-detach no-grad-instead-of-inference-mode "
-    "tensor-data-attribute untrained-module-in-graph",
+    "tensor-data-attribute untrained-module-in-graph gradient-mode-in-threads",
     "3": "out-of-place-activation inplace-hazard ineffective-inplace materialised-attention concat-in-loop "
     "repeat-instead-of-expand pairwise-broadcast dense-one-hot unfused-log-softmax implicit-reentrant-checkpoint "
     "full-vocabulary-logits",

@@ -93,7 +93,7 @@ PRESETS = (
         only=(
             _RUN,
             *("TML101", "TML102", "TML103", "TML106", "TML109", "TML110", "TML114"),
-            *("TML201", "TML202", "TML203", "TML204", "TML206"),
+            *("TML201", "TML202", "TML203", "TML204", "TML206", "TML207"),
             *("TML304", "TML307", "TML308", "TML311"),
             "TML4",
             *("TML501", "TML502", "TML503", "TML504", "TML506", "TML507", "TML508", "TML509", "TML510"),

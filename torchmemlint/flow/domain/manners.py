@@ -44,6 +44,7 @@ class Remark(enum.Enum):
     MODE_OF_CLASS = "a class is put under a gradient mode"
     VOLATILE = "a tensor is asked to record no graph in a way that has no effect"
     MODULE_ATTRIBUTE = "`requires_grad` of a module is set, as if it were a tensor"
+    THREADED = "a function is run in another thread, where gradients are on"
     DATA = "the values of what may be a tensor are taken by way of `.data`"
 
 

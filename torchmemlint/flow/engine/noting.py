@@ -146,7 +146,7 @@ class Noting(Renaming):
     def note(self, effect: fx.Note) -> None:
         """Note what is remarkable in the callee, or in what its caller wants of it."""
         flag, at = self.value(effect.flag), self.at(effect)
-        if effect.what is Remark.DATA:
+        if effect.what in (Remark.DATA, Remark.THREADED):
             self.frame.log(fx.Note(at, effect.what, of=self.value(effect.of), mode=self.mode(effect.mode)))
             return
         within = effect.within and effect.within.below(self.calls)

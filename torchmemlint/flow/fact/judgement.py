@@ -46,6 +46,7 @@ from torchmemlint.flow.fact.services import services
 from torchmemlint.flow.fact.skipping import skipped
 from torchmemlint.flow.fact.storing import Readers, needing
 from torchmemlint.flow.fact.tallying import tallied
+from torchmemlint.flow.fact.threads import threaded
 from torchmemlint.flow.fact.viewing import viewed
 from torchmemlint.flow.fact.zeroing import zeroings
 from torchmemlint.flow.ir.ops import Unit
@@ -133,6 +134,7 @@ def outcome(
             *accelerated(places, done),
             *circles(places, engine, done),
             *sent(places, done),
+            *threaded(places, done),
             *places.deferred(done),
             *places.lingering(engine, done),
             *places.memoised(memoised(engine, units, done)),

@@ -101,7 +101,7 @@ class Places:
         """Yield what is remarkable by itself, done past autograd, or collected on a device."""
         for run, evidence in done:
             for note in run.effects(fx.Note):  # what only a caller knows that was not seen is not remarkable
-                if note.what is not Remark.DATA and note.flag.known and note.point.chain():
+                if note.what not in (Remark.DATA, Remark.THREADED) and note.flag.known and note.point.chain():
                     yield self.at(note.point, "TML202", within=self.first(note.within), remark=note.what)
             for one in bypasses(run, evidence):
                 graphs = self.begun(run, evidence, one.sources)

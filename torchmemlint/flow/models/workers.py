@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from torchmemlint.flow.domain.effects import Arguments
+from torchmemlint.flow.domain.effects import Arguments, Note
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.manners import Remark
 from torchmemlint.flow.domain.refs import Object, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, of
 from torchmemlint.flow.ir.ops import Class
@@ -157,6 +158,11 @@ def _running(about: str) -> Callable[[CallSite, Value, Arguments], Value]:
 
 def in_thread(site: CallSite, function: Value, arguments: Arguments) -> Value:
     """Call a function in another thread."""
+    site.frame.log(Note(site.point, Remark.THREADED, mode=site.state.mode))
+    return _with_gradients(site, function, arguments)
+
+
+def _with_gradients(site: CallSite, function: Value, arguments: Arguments) -> Value:
     if not function.refs:
         return PLAIN
     saved, site.state.mode = site.state.mode, Mode.ON
@@ -167,5 +173,5 @@ def in_thread(site: CallSite, function: Value, arguments: Arguments) -> Value:
 
 def in_process(site: CallSite, function: Value, arguments: Arguments) -> Value:
     """Call a function in another process: it works on copies, and no graph comes back."""
-    in_thread(CallSite(site.frame, site.state.copy(), site.point, site.arguments), function, arguments)
+    _with_gradients(CallSite(site.frame, site.state.copy(), site.point, site.arguments), function, arguments)
     return UNKNOWN

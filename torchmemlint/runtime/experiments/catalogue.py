@@ -167,6 +167,7 @@ WITHOUT: dict[str, str] = {
     "TML001": "about comments, not about memory",
     "TML002": "about comments, not about memory",
     "TML205": "about gradients that are wrong without a word",
+    "TML207": "memory is counted in one thread, and this is about others; the pass itself is that of TML201",
     "TML302": "about results that are wrong or a backward that raises",
     "TML507": "about figures that are misnamed",
     "TML509": "about settings that nobody reads",
