@@ -30,14 +30,11 @@ def first_lost(change: Change, path: Path, before: Arrivals, after: Arrivals, *,
     lost = [one for one in before if old.key(one) not in left]
     if not safe:
         lost = [one for one in lost if one.how in _TRAINING and not one.doubtful]
-    return (
-        old.told(
-            min(
-                lost, key=lambda one: (one.doubtful, not one.begin[0], list(Arriving).index(one.how), one.at, one.begin)
-            )
-        )
-        if lost
-        else None
+    if not lost:
+        return None
+    order = list(Arriving)
+    return old.told(
+        min(lost, key=lambda one: (one.doubtful, not one.begin[0], order.index(one.how), one.at, one.begin))
     )
 
 

@@ -81,7 +81,6 @@ class _Arriving:
         run = self.run = self.passes.run
         self.evidence = self.passes.evidence
         self._called = {call.result for call in run.unseen() if call.mode is not Mode.OFF} - self.evidence.made
-        self._computed = {effect.source for effect in run.effects(fx.Compute)}
 
     def all(self) -> Iterator[Arrived]:
         run, kept = self.run, self.kept
@@ -124,8 +123,6 @@ class _Arriving:
         """May a graph begin there that has to do with how it arrives?"""
         if self.evidence.graph(source) is not None:
             return True
-        if how is Arriving.RETURNED:
-            return source in self._computed and source in self.run.returned
         return how in (Arriving.DIFFERENTIATED, Arriving.STORED) and root(source) in self._called
 
     def _chain(self, point: Point) -> tuple[Place, ...]:
