@@ -27,7 +27,7 @@ from torchmemlint.source.suppressions import Catalogue
 if TYPE_CHECKING:
     from torchmemlint.baseline import Entry
     from torchmemlint.fixes.apply import FixResult
-    from torchmemlint.flow.fact.outcomes import Arrival
+    from torchmemlint.flow.fact.details import Arrival
     from torchmemlint.flow.facts import FileFacts
     from torchmemlint.flow.names.needs import Needs
     from torchmemlint.flow.project import Project

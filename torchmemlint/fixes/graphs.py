@@ -8,7 +8,8 @@ from typing import TypeAlias
 
 from torchmemlint.fixes.edits import TextIndex
 from torchmemlint.fixes.identity import Change
-from torchmemlint.flow.fact.outcomes import Arrival, Arriving, Place
+from torchmemlint.flow.fact.details import Arrival, Arriving
+from torchmemlint.flow.fact.place import Place
 from torchmemlint.syntax.source_module import SourceModule, span_in
 from torchmemlint.syntax.text import shortened
 

@@ -10,8 +10,10 @@ from pathlib import Path
 from torchmemlint.doubts import Doubt
 from torchmemlint.findings import Span
 from torchmemlint.flow.fact.cases import Cases, in_memory
+from torchmemlint.flow.fact.details import Arrival
 from torchmemlint.flow.fact.formulas import Formula, Formulas
-from torchmemlint.flow.fact.outcomes import Arrival, Case, Place
+from torchmemlint.flow.fact.outcomes import Case
+from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.program import Program

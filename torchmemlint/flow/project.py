@@ -10,7 +10,8 @@ from pathlib import Path
 
 from torchmemlint.findings import ContextFile, Lead
 from torchmemlint.flow.fact.cases import Cases
-from torchmemlint.flow.fact.outcomes import Arrival, Case
+from torchmemlint.flow.fact.details import Arrival
+from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.ir.ops import Class, Unit
 from torchmemlint.flow.names.elsewhere import Elsewhere
 from torchmemlint.flow.names.finder import Finder

@@ -13,7 +13,8 @@ from dataclasses import replace
 from torchmemlint.doubts import Claim, Confidence, is_guess, is_sure, ordered
 from torchmemlint.findings import Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.domain.manners import How, Remark, Stored
-from torchmemlint.flow.fact.outcomes import Case, Place
+from torchmemlint.flow.fact.outcomes import Case
+from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.reasons import Reason
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.knowledge import versions

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from torchmemlint.doubts import is_sure
 from torchmemlint.findings import Applicability, Edit, Fix, Position, Span
-from torchmemlint.flow.fact.outcomes import Place
+from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.knowledge import torch_api
 from torchmemlint.rules.separating import place_of, separated, step_of

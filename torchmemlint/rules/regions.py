@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from torchmemlint.amounts import total
 from torchmemlint.findings import Applicability, Evidence, Finding, Fix
-from torchmemlint.flow.fact.outcomes import Place
+from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.reasons import Reason
 from torchmemlint.rules.guarding import around_function, around_statements
 from torchmemlint.rules.told import Told

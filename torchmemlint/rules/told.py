@@ -9,7 +9,9 @@ from typing import TypeVar
 
 from torchmemlint.doubts import Doubt, confidence
 from torchmemlint.findings import Evidence, Finding, Fix, Severity, Span
-from torchmemlint.flow.fact.outcomes import About, Case, Place, Serving
+from torchmemlint.flow.fact.details import About, Serving
+from torchmemlint.flow.fact.outcomes import Case
+from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.arguments import WrittenCall, call_at
 from torchmemlint.rules.base import Rule

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.effects import (
-    Arguments,
     Bend,
     Compute,
     Effect,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments
+from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State, load, visible
 from torchmemlint.flow.domain.kinds import Kind, Special

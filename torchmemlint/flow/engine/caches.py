@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torchmemlint.flow.domain.effects import Arguments, Remember
+from torchmemlint.flow.domain.arguments import Arguments
+from torchmemlint.flow.domain.effects import Remember
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import State
 from torchmemlint.flow.domain.kinds import Special

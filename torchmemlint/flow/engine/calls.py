@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Evidence, Use
+from torchmemlint.flow.domain.arguments import Arguments
+from torchmemlint.flow.domain.effects import Evidence, Use
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import BOXES, State, contained
 from torchmemlint.flow.domain.kinds import Kind, Special

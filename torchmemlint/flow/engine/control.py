@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Fork
+from torchmemlint.flow.domain.arguments import Arguments
+from torchmemlint.flow.domain.effects import Fork
 from torchmemlint.flow.domain.frame import CallSite, Frame, Transfer
 from torchmemlint.flow.domain.heap import Mode, State
 from torchmemlint.flow.domain.manners import Reading

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from torchmemlint.closure import closure
 from torchmemlint.flow.domain import memory
-from torchmemlint.flow.domain.effects import Arguments
+from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.frame import Frame, Part, Summary, fresh_temps
 from torchmemlint.flow.domain.heap import Heap, Mode, ModeOf, State
 from torchmemlint.flow.domain.kinds import Kind, Special

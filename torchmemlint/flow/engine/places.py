@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.flow.domain import memory
-from torchmemlint.flow.domain.effects import Arguments, Evidence, Note, Use
+from torchmemlint.flow.domain.arguments import Arguments
+from torchmemlint.flow.domain.effects import Evidence, Note, Use
 from torchmemlint.flow.domain.frame import Frame, Transfer
 from torchmemlint.flow.domain.heap import ELEMENT, Mode, State, graph_of, reached
 from torchmemlint.flow.domain.kinds import Kind, Special

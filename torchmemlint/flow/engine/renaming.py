@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from torchmemlint.flow.domain.effects import Arguments, Effect
+from torchmemlint.flow.domain.arguments import Arguments
+from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import BOXES, Mode, ModeOf, State, reached, renew
 from torchmemlint.flow.domain.kinds import Kind, Special

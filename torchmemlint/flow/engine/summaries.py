@@ -7,7 +7,8 @@ from dataclasses import fields, replace
 from typing import Any
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Arguments, Effect
+from torchmemlint.flow.domain.arguments import Arguments
+from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.frame import Frame, Summary
 from torchmemlint.flow.domain.heap import State
 from torchmemlint.flow.domain.kinds import Kind

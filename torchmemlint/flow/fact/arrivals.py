@@ -16,11 +16,12 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import HOLDERS, Mode, reached
 from torchmemlint.flow.domain.refs import Bare, Begun, Behind, Input, Point, Result, Source, root
 from torchmemlint.flow.fact.codes import code_of_kept
+from torchmemlint.flow.fact.details import Arrival, Arriving, Begin
 from torchmemlint.flow.fact.discarding import Discarded
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
-from torchmemlint.flow.fact.outcomes import Arrival, Arriving, Begin, Place
 from torchmemlint.flow.fact.passes import Passes
+from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.fact.retention import Retention
 from torchmemlint.flow.fact.storing import Readers, stored, teaching

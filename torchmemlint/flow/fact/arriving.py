@@ -9,8 +9,10 @@ from torchmemlint.doubts import Doubt
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.casting import casts
 from torchmemlint.flow.fact.creating import Extent, creations
+from torchmemlint.flow.fact.details import Casting, Creating, Precision
 from torchmemlint.flow.fact.doubles import doubles
-from torchmemlint.flow.fact.outcomes import Case, Casting, Creating, Place, Precision
+from torchmemlint.flow.fact.outcomes import Case
+from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.ir.ops import Unit
 

@@ -10,15 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from torchmemlint.amounts import Amount, largest
-from torchmemlint.doubts import Confidence, Doubt, confidence, rank
+from torchmemlint.doubts import Confidence, Doubt, confidence
 from torchmemlint.flow.domain import refs
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.engine.following import note
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.callers import Calling
+from torchmemlint.flow.fact.details import Arrival, Built
 from torchmemlint.flow.fact.entries import mentions
 from torchmemlint.flow.fact.judgement import outcome, overwriting
-from torchmemlint.flow.fact.outcomes import Arrival, Backward, Built, Case, Forward, Outcome, Place, seen_once
+from torchmemlint.flow.fact.outcomes import Backward, Case, Forward, Outcome, seen_once, surer
+from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.wasting import placed
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Unit
@@ -31,7 +33,6 @@ from torchmemlint.flow.names.sources import Sources
 from torchmemlint.knowledge.contracts import Contracts, contracts
 
 _SAME = {"TML102": "TML106", "TML103": "TML101"}  # at one place the other says it better
-
 _DIFFERENTIATES = "grad"  # the method by which a network's own code does so
 _MOST_REFERENCES = 600_000  # that an engine makes: some 200 bytes each
 _UNCALLED = frozenset({Doubt.UNCALLED, Doubt.UNMADE, Doubt.MENTIONED, Doubt.ROLE})  # of what nothing was seen to call
@@ -84,7 +85,7 @@ class Cases:
             if not case.little:
                 large.add(key)
             amounts.setdefault(key, []).append(case.amount)
-            if case.place.path == path and (key not in found or _surer(case, found[key])):
+            if case.place.path == path and (key not in found or surer(case, found[key])):
                 found[key] = case
         told = {(place.span[0], code) for place, code in found}
         kept = [
@@ -379,16 +380,6 @@ class Cases:
         reaching.cache_clear()
         if had_run:
             gc.collect()
-
-
-def _surer(one: Case, other: Case) -> bool:
-    """Does a run show something with fewer doubts than another, or with as few, but more of it?"""
-    return _doubtfulness(one) < _doubtfulness(other)
-
-
-def _doubtfulness(case: Case) -> tuple[tuple[int, int, list[str]], bool, bool, bool]:
-    """Of the doubts; then whether nothing is known to load from it, to repeat it, and to keep its graph."""
-    return rank(case.doubts), case.is_unloaded, case.making or not case.repeated, case.kept is None
 
 
 def cases(files: Mapping[str, str]) -> list[Case]:

@@ -17,8 +17,9 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.hooking import Hooks
 from torchmemlint.flow.fact.logs import Event, Run
-from torchmemlint.flow.fact.outcomes import Case, Place
+from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.fact.owners import Circling
+from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.ir.blocks import Layout, is_inside
 from torchmemlint.flow.ir.control import For, While

@@ -28,10 +28,11 @@ from torchmemlint.flow.fact.hooking import Hooks, registered
 from torchmemlint.flow.fact.layers import Builders
 from torchmemlint.flow.fact.loaders import built
 from torchmemlint.flow.fact.loading import Loading
-from torchmemlint.flow.fact.outcomes import Case, Outcome, Place
+from torchmemlint.flow.fact.outcomes import Case, Outcome
 from torchmemlint.flow.fact.overwriting import overwritten
 from torchmemlint.flow.fact.parts import shared
 from torchmemlint.flow.fact.passes import Passes
+from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.fact.placing import placing, spared
 from torchmemlint.flow.fact.recurring import circles

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from torchmemlint.flow.domain.effects import Arguments
+from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, State, reachable
 from torchmemlint.flow.domain.memory import renew_keys

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Arguments
+from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.heap import contained
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import Behind, Choice, Code, Counted, Globals, Input, Object, Point, Ref, root

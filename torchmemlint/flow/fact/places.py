@@ -13,13 +13,25 @@ from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.manners import How, Remark, Stored
 from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Behind, Counted, Graph, Object, Point, Result, Source, root
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.fact import outcomes, roles
+from torchmemlint.flow.fact import details, roles
 from torchmemlint.flow.fact.activating import OutOfPlace
 from torchmemlint.flow.fact.closing import Closed, Guard
 from torchmemlint.flow.fact.codes import code_of_kept, code_of_pass
 from torchmemlint.flow.fact.collecting import collected
 from torchmemlint.flow.fact.data import bypasses
 from torchmemlint.flow.fact.deferring import deferred
+from torchmemlint.flow.fact.details import (
+    Activating,
+    Again,
+    Bound,
+    Copied,
+    Discarding,
+    Feeding,
+    Held,
+    Memo,
+    Overwriting,
+    Serving,
+)
 from torchmemlint.flow.fact.discarding import Discarded
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.failures import Failures
@@ -31,24 +43,11 @@ from torchmemlint.flow.fact.leftover import leftovers
 from torchmemlint.flow.fact.lingering import lingering
 from torchmemlint.flow.fact.loading import Loading
 from torchmemlint.flow.fact.logs import Run
-from torchmemlint.flow.fact.outcomes import (
-    Activating,
-    Again,
-    Bound,
-    Case,
-    Copied,
-    Discarding,
-    Feeding,
-    Held,
-    Memo,
-    Overwriting,
-    Place,
-    Serving,
-    Waste,
-)
+from torchmemlint.flow.fact.outcomes import Case, Waste
 from torchmemlint.flow.fact.outdated import Outdated
 from torchmemlint.flow.fact.overwriting import Overwritten
 from torchmemlint.flow.fact.passes import Passes
+from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.reasons import Pass, Reason
 from torchmemlint.flow.fact.recording import Recording
 from torchmemlint.flow.fact.records import Kept
@@ -170,7 +169,7 @@ class Places:
             if one.name in checkpoints.PUBLISHED and checkpoints.PUBLISHED_ON_HOST in self._sources.text(place.path):
                 continue
             if copied is not None or module is not None:
-                found = outcomes.Loading(one.name, copied, module, one.to_modules, not one.open, from_host)
+                found = details.Loading(one.name, copied, module, one.to_modules, not one.open, from_host)
                 yield Case(place, "TML504", frozenset(), about=found)
         for left in leftovers(loading.loads.values()):
             load, after = left.load, self.of(left.after) if left.after is not None else None

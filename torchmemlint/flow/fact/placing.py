@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Arguments
+from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import State
 from torchmemlint.flow.domain.kinds import Kind

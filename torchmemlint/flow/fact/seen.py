@@ -18,8 +18,9 @@ from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.closing import inferring
 from torchmemlint.flow.fact.evidence import CERTAIN
 from torchmemlint.flow.fact.logs import Run
-from torchmemlint.flow.fact.outcomes import Backward, Forward, Place, seen_once
+from torchmemlint.flow.fact.outcomes import Backward, Forward, seen_once
 from torchmemlint.flow.fact.passes import Passes
+from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.ir.ops import Function, Op
 from torchmemlint.flow.models.modules import is_bare_class

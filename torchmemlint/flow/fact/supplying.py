@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from torchmemlint.flow.fact.details import Built, Placing
 from torchmemlint.flow.fact.loaders import Loader
-from torchmemlint.flow.fact.outcomes import Built, Case, Placing
+from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.fact.placing import Placed
 

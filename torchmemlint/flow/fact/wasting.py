@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain.heap import Mode
-from torchmemlint.flow.fact.outcomes import Case, Outcome, Place, Waste
+from torchmemlint.flow.fact.outcomes import Case, Outcome, Waste
+from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.reasons import Reason
 from torchmemlint.flow.fact.sequence import shared_with
 

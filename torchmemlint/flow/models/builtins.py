@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchmemlint.flow.domain.effects import Arguments, Serve
+from torchmemlint.flow.domain.arguments import Arguments
+from torchmemlint.flow.domain.effects import Serve
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import ELEMENT, State, renew, visible
 from torchmemlint.flow.domain.kinds import Kind, Special

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from torchmemlint.flow.domain.effects import Arguments
+from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State, elements, load, renew, visible
 from torchmemlint.flow.domain.kinds import PART, Kind, Special

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Serve
+from torchmemlint.flow.domain.arguments import Arguments
+from torchmemlint.flow.domain.effects import Serve
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import ELEMENT, State, visible
 from torchmemlint.flow.domain.kinds import Kind, Special

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Note, SetMode
+from torchmemlint.flow.domain.arguments import Arguments
+from torchmemlint.flow.domain.effects import Note, SetMode
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, ModeOf
 from torchmemlint.flow.domain.kinds import Kind, Special

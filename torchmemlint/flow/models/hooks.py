@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.flow.domain.effects import Arguments, Hooked, Register
+from torchmemlint.flow.domain.arguments import Arguments
+from torchmemlint.flow.domain.effects import Hooked, Register
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, State
 from torchmemlint.flow.domain.kinds import Kind, Special

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Step
+from torchmemlint.flow.domain.arguments import Arguments
+from torchmemlint.flow.domain.effects import Step
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import Code, Object, Parameters, Point, Ref

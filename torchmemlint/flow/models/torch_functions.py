@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from torchmemlint.flow.domain.effects import Arguments, Evidence, Use
+from torchmemlint.flow.domain.arguments import Arguments
+from torchmemlint.flow.domain.effects import Evidence, Use
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.manners import Reading, Remark

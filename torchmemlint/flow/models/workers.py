@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from torchmemlint.flow.domain.effects import Arguments, Note
+from torchmemlint.flow.domain.arguments import Arguments
+from torchmemlint.flow.domain.effects import Note
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.kinds import Kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Span
-from torchmemlint.flow.fact.outcomes import Activating
+from torchmemlint.flow.fact.details import Activating
 from torchmemlint.knowledge import activations, saved_tensors
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told

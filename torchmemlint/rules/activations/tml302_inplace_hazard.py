@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchmemlint.doubts import is_sure
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.fact.outcomes import Overwriting
+from torchmemlint.flow.fact.details import Overwriting
 from torchmemlint.flow.fact.overwriting import Need
 from torchmemlint.rules.activations.out_of_place import not_in_place, out_of_place
 from torchmemlint.rules.base import TellingRule

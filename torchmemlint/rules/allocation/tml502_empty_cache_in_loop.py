@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Finding, Severity
-from torchmemlint.flow.fact.outcomes import Serving
+from torchmemlint.flow.fact.details import Serving
 from torchmemlint.flow.fact.services import Each
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.findings import offered

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity
-from torchmemlint.flow.fact.outcomes import Loading
+from torchmemlint.flow.fact.details import Loading
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.knowledge import checkpoints
 from torchmemlint.rules.base import TellingRule

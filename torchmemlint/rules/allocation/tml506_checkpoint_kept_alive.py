@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Span
-from torchmemlint.flow.fact.outcomes import Bound
+from torchmemlint.flow.fact.details import Bound
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
-from torchmemlint.flow.fact.outcomes import Casting
+from torchmemlint.flow.fact.details import Casting
 from torchmemlint.rules.arguments import WrittenCall
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.findings import offered

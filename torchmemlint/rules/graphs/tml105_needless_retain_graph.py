@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Finding, Fix
-from torchmemlint.flow.fact.outcomes import Again
+from torchmemlint.flow.fact.details import Again
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 

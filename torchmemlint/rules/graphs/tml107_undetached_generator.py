@@ -7,7 +7,7 @@ from dataclasses import replace
 from torchmemlint.doubts import is_sure
 from torchmemlint.findings import Applicability, Edit, Finding, Fix
 from torchmemlint.flow.domain.manners import Stored
-from torchmemlint.flow.fact.outcomes import Discarding
+from torchmemlint.flow.fact.details import Discarding
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.findings import detach_fix
 from torchmemlint.rules.guarding import without_gradients

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Evidence, Finding, Fix, Severity
-from torchmemlint.flow.fact.outcomes import Memo
+from torchmemlint.flow.fact.details import Memo
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchmemlint.findings import Applicability, Finding, Fix
-from torchmemlint.flow.fact.outcomes import Feeding
+from torchmemlint.flow.fact.details import Feeding
 from torchmemlint.rules.arguments import shown
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Finding
-from torchmemlint.flow.fact.outcomes import Feeding
+from torchmemlint.flow.fact.details import Feeding
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.findings import offered
 from torchmemlint.rules.told import Told

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.fact.outcomes import Placing
+from torchmemlint.flow.fact.details import Placing
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Finding, Fix
+from torchmemlint.flow.fact.details import Held
 from torchmemlint.flow.fact.extents import DIMENSIONS
-from torchmemlint.flow.fact.outcomes import Held
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 from torchmemlint.syntax.text import shortened

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Finding, Fix
-from torchmemlint.flow.fact.outcomes import Serving
+from torchmemlint.flow.fact.details import Serving
 from torchmemlint.knowledge.services import ANOMALY_CONTEXT, RECORDING
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
