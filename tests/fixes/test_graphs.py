@@ -186,3 +186,35 @@ def test_other_files_are_asked_as_well(tmp_path: Path) -> None:
         "the graph of `enc(x)` is differentiated at row N of main.py, and would be lost"
     ]
     context.forget()
+
+
+def test_a_file_that_others_run_is_compared_with_them(tmp_path: Path) -> None:
+    """Its functions are called in those, before the fix and after it: nothing is lost by a fix elsewhere in it."""
+    model = HEAD + dedent("""
+        class Agent:
+            def train(self, y):
+                net(y).sum().backward()
+
+            def load(self, name):
+                net.load_state_dict(torch.load(name))
+    """)
+    (tmp_path / "agent.py").write_text(model)
+    (tmp_path / "main.py").write_text("import agent\n\none = agent.Agent()\none.load('net.pt')\none.train(agent.x)\n")
+    context.forget()
+    profile = Profile(frozenset({"TML504"}), root=tmp_path)
+
+    @cache
+    def reported(text: str) -> Reported:
+        return report_of(text, tmp_path / "agent.py", profile, comparing=True)
+
+    report_of(model, tmp_path / "agent.py", profile)  # as a run that looks at all files first
+    result = fix_text(
+        model,
+        reported(model).findings,
+        lambda text: reported(text).findings,
+        unsafe=True,
+        arriving=lambda text: reported(text).arriving,
+    )
+    context.forget()
+    assert [why for _, why in result.rolled_back] == []
+    assert 'map_location="cpu"' in result.text

@@ -165,13 +165,14 @@ class Engine:
 
     def run_program(self, unit: Unit) -> tuple[Frame, State]:
         """Run the body of a module once, as a script: with what it does only if it is one."""
-        if not _is_script(unit):
+        ends = self._programs if _is_script(unit) else self._modules
+        if ends is self._modules:
             self._import([unit])
-            return self._modules[unit]
-        if unit not in self._programs:
+        elif unit not in ends:
             self._import(self._imports(unit))
-            self._run_module(unit, self._programs, PLAIN)
-        return self._programs[unit]
+            self._run_module(unit, ends, PLAIN)
+        self._note_calls(ends[unit][0])  # also if it was run before, for other files
+        return ends[unit]
 
     def _import(self, units: Iterable[Unit]) -> None:
         """Run the bodies of modules, once, as an import does: each after those that it imports."""
