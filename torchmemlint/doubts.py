@@ -47,14 +47,14 @@ class Doubt(enum.Enum):
     RESET = "it is emptied or replaced only under a condition"
     CUT = "the code that leads here was too long to be followed to its end"
     ORDER = "whether samples are read in order depends on a value: in order, the workers share one copy"
-    HEAD = "the class of the network was not seen, which may compute fewer logits than those of all positions"
+    HEAD = "the class of the network was not seen: it may already compute only the logits that are used"
     INTENDED = "what reads it afterwards may want the new value"
     LITTLE = "it is small: less than 64 KiB, by the sizes in the source"
     SIZE = "it is only worth a change for large tensors, and their size was not seen"
     UNSEEN_INPUT = "a caller that was not seen decides whether the argument has a graph"
-    CHOICE = "a value decides what is held there: it may be something else"
-    WANTED = "whoever wrote it may want it to be there later, for something that was not seen"
-    ONCE = "nothing in this project calls it again and again: it may run once"
+    CHOICE = "what is stored there depends on a value: it may be something else"
+    WANTED = "it may be kept on purpose, for code that was not seen"
+    ONCE = "nothing in this project calls it repeatedly: it may run only once"
 
     @property
     def label(self) -> str:

@@ -15,6 +15,7 @@ BESIDE = frozenset(
         "TML110",
         "TML204",
         "TML205",
+        "TML207",
         "TML401",
         "TML402",
         "TML403",
@@ -28,6 +29,7 @@ BESIDE = frozenset(
         "TML602",
         "TML605",
         "TML702",
+        "TML802",  # of a hook, and a program that runs again and again
     }
 )  # of rules with programs of their own
 FIXTURES = frozenset(
