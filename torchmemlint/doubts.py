@@ -53,6 +53,7 @@ class Doubt(enum.Enum):
     SIZE = "it is only worth a change for large tensors, and their size was not seen"
     UNSEEN_INPUT = "a caller that was not seen decides whether the argument has a graph"
     CHOICE = "what is stored there depends on a value: it may be something else"
+    COLLECTED = "the garbage collector may run often enough to free it in time"
     WANTED = "it may be kept on purpose, for code that was not seen"
     ONCE = "nothing in this project calls it repeatedly: it may run only once"
 
@@ -87,7 +88,7 @@ class Claim(enum.Enum):
     BACKWARD = "a backward pass keeps or waits for more than it needs"
 
 
-OF_WORTH = frozenset({Doubt.LITTLE, Doubt.SIZE})
+OF_WORTH = frozenset({Doubt.LITTLE, Doubt.SIZE, Doubt.COLLECTED})
 """Doubts whether what is found is worth a change, not whether it is so."""
 
 

@@ -12,7 +12,7 @@ from torchmemlint.flow.domain.effects import Circle, Hoard
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State
 from torchmemlint.flow.domain.kinds import Kind, Special
-from torchmemlint.flow.domain.refs import Bound, Code, Key, Method, Object, Parameters, Point, Ref, is_outside
+from torchmemlint.flow.domain.refs import Bound, Code, Key, Method, Object, Point, Ref, is_outside
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, WEAK, Value, limited, of
 from torchmemlint.flow.ir.blocks import Layout, is_inside
 from torchmemlint.flow.ir.control import For, While
@@ -178,8 +178,6 @@ def _held(state: State, holder: Ref) -> Iterator[Step]:
             yield holder, Special.FUNCTION, of(receiver)
         case Method(receiver=receiver):
             yield holder, Special.FUNCTION, of(receiver)
-        case Parameters(module=module):
-            yield holder, Special.FUNCTION, of(module)
         case Code(function=function, frame=frame):
             around: Ref | None = frame
             while type(around) is Object and around.kind is Kind.FRAME:

@@ -51,7 +51,7 @@ def _case(places: Places, engine: Engine, evidence: Evidence, circle: fx.Circle,
     return Case(
         place,
         "TML801",
-        evidence.cut | (set() if circle.sole else {Doubt.CHOICE}),
+        evidence.cut | {Doubt.COLLECTED} | (set() if circle.sole else {Doubt.CHOICE}),
         loop=places.of(loop),
         graphs=tuple(made)[:1],
         calls=tuple(map(places.of, chain[0 if closure else 1 :])),

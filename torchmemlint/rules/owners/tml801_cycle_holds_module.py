@@ -32,10 +32,10 @@ def _title(circling: Circling) -> str:
 
 
 def _evidence(told: Told) -> Iterator[Evidence]:
-    yield told.link(told.case.place, "made here, and held by itself: no reference that goes frees it")
+    yield told.link(told.case.place, "created here, and part of a reference cycle")
     for place in told.case.moves:
-        yield told.link(place, "by what is set here")
+        yield told.link(place, "this attribute closes the cycle")
     for made in told.case.graphs:
-        yield told.link(made, "made here, and held with it")
-    yield from told.around("another one is made in each iteration")
+        yield told.link(made, "created here, and held by the cycle")
+    yield from told.around("another one is created in each iteration")
     yield from told.called()

@@ -41,4 +41,4 @@ def _evidence(told: Told) -> Iterator[Evidence]:
         yield told.link(made, "made here")
     for call in told.case.calls:
         yield told.link(call, "given to the function here")
-    yield from told.around("another one is made in each iteration")
+    yield from told.around("another one is created in each iteration")
