@@ -109,10 +109,11 @@ class Layout:
     def _lines(self, line: _Line, *, forced: bool = False) -> list[_Line]:
         if not line.must_split and not _is_magic(line) and self._is_short(line):
             return [line]
+        whole = line.text
         for split in (self._at_delimiters, self._at_brackets) if line.inside else (self._at_brackets,):
             try:
                 parts = split(line, forced)
-                if any(part.text == line.text for part in parts):
+                if any(part.text == whole for part in parts):
                     continue
                 found = [one for part in parts for one in self._lines(part, forced=forced)]
             except _CannotSplitError:
@@ -357,7 +358,8 @@ def _may_be_split(line: _Line) -> bool:
 
 
 def _is_magic(line: _Line) -> bool:
-    return any(leaf.is_magic for leaf in line.leaves if leaf.closes and leaf.partner in line.leaves)
+    magic = [leaf for leaf in line.leaves if leaf.closes and leaf.is_magic]
+    return any(any(one is leaf.partner for one in line.leaves) for leaf in magic)
 
 
 def _columns(indent: str) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Effect
@@ -46,6 +47,9 @@ class Service:
     inside: bool = False  # does the call stand in the loop itself?
 
 
+_Shown = Callable[[fx.Repeat], tuple[Each, Point] | None]
+
+
 def services(engine: Engine, done: list[tuple[Run, Evidence]]) -> Iterator[Service]:
     """Yield the calls in some files that cost more than they give."""
     met = [
@@ -60,6 +64,7 @@ def services(engine: Engine, done: list[tuple[Run, Evidence]]) -> Iterator[Servi
         e.name in known.RECORDING and not _flag(e, "enabled") for _, _, _, e in met
     )
     measuring = {e.point.chain()[0].owner for _, _, _, e in met if e.name in known.MEASURING}
+    shown = cache(partial(_shown, engine))
     for run, evidence, event, effect in met:
         owner = effect.point.chain()[0].owner
         if any(type(one.point.site) is Try for one in event.around):
@@ -68,7 +73,7 @@ def services(engine: Engine, done: list[tuple[Run, Evidence]]) -> Iterator[Servi
             effect.name in known.COLLECT and not effect.arguments.all() and names.isdisjoint(known.COLLECTOR_CHOSEN)
         )
         if (effect.name in known.EMPTY_CACHE or collects) and owner not in measuring:
-            found = _each(engine, run, evidence, event)
+            found = _each(engine, run, event, partial(shown, run, evidence))
             if found is not None:
                 yield Service("TML503" if collects else "TML502", effect.name, effect.point, *found)
         around = _is_entered(effect)
@@ -113,9 +118,9 @@ def _is_entered(effect: fx.Serve) -> bool:
     return any(type(taker) is With for taker in definitions(op.owner).following(op))
 
 
-def _each(engine: Engine, run: Run, evidence: Evidence, event: Event) -> tuple[Each, Point, bool] | None:
+def _each(engine: Engine, run: Run, event: Event, shown: _Shown) -> tuple[Each, Point, bool] | None:
     """Return what shows that an event happens for every batch, where that is, and whether it stands in the loop."""
-    found = _in_loop(engine, run, evidence, event)
+    found = _in_loop(engine, event, shown)
     if found is None and (backward := _backward_of_step(run, event)) is not None:
         return Each.STEP, backward, False
     return found
@@ -153,7 +158,7 @@ def _owner(effect: fx.Repeat | fx.Fork) -> Function | None:
     return site.owner if isinstance(site, Op) else None
 
 
-def _in_loop(engine: Engine, run: Run, evidence: Evidence, event: Event) -> tuple[Each, Point, bool] | None:
+def _in_loop(engine: Engine, event: Event, shown: _Shown) -> tuple[Each, Point, bool] | None:
     """Return the same for what a loop repeats, or what a framework calls."""
     repeats = [e for e in event.around if isinstance(e, fx.Repeat) and isinstance(e.loop.site, Op)]
     loop = repeats[-1] if repeats else None
@@ -166,8 +171,8 @@ def _in_loop(engine: Engine, run: Run, evidence: Evidence, event: Event) -> tupl
         return (Each.CALLED, event.effect.point, False) if is_called else None
     assert isinstance(loop.loop.site, Op)
     inside = loop.loop.site.owner is site.owner
-    shown = _shown(engine, run, evidence, loop)
-    return (*shown, inside) if shown is not None else None
+    found = shown(loop)
+    return (*found, inside) if found is not None else None
 
 
 def _shown(engine: Engine, run: Run, evidence: Evidence, loop: fx.Repeat) -> tuple[Each, Point] | None:
