@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -18,7 +19,7 @@ def test_the_same_is_matched_as_by_git_patterns(patterns: list[str], paths: list
     try:
         plain = GitIgnoreSpec.from_lines(patterns)
         spec = spec_of(patterns)
-    except ValueError:
+    except (ValueError, re.error):
         return
     for path in paths:
         assert spec.check_file(path).include == plain.check_file(path).include
@@ -32,6 +33,11 @@ def test_no_pattern_takes_long(pattern: str) -> None:
     begin = time.process_time()
     assert not spec_of([pattern]).match_file("a" * 255)
     assert time.process_time() - begin < 1
+
+
+def test_letters_in_brackets_that_are_none() -> None:
+    with pytest.raises(ValueError, match="bad character range"):
+        spec_of(["[?--]"])
 
 
 def test_any_folders_a_few_times_and_no_more() -> None:

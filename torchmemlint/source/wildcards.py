@@ -7,6 +7,7 @@ is enough to try the first one, and that is what the expressions here do.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Iterator
 
 from pathspec import GitIgnoreSpec
@@ -23,7 +24,12 @@ _TOKEN = re.compile(
 
 def spec_of(patterns: Iterable[str]) -> GitIgnoreSpec:
     """The patterns, to be matched; raises ValueError for one that is none, or would take for ever."""
-    spec = GitIgnoreSpec.from_lines(patterns)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what Python's expressions may come to mean some day
+            spec = GitIgnoreSpec.from_lines(patterns)
+    except re.error as problem:  # of letters in brackets, which pathspec passes on as they are: `[?--]`
+        raise ValueError(str(problem)) from problem
     for pattern in spec.patterns:
         written = pattern.regex.pattern if pattern.regex is not None else ""
         if written.count(".+") > _MOST:
