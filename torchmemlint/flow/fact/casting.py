@@ -15,19 +15,17 @@ from torchmemlint.knowledge import operations as known
 from torchmemlint.knowledge import torch_api
 
 _ALIASES = {
-    **{"float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32", "short": "int16"},
-    **{"char": "int8", "byte": "uint8"},  # names of methods only
-}
-_METHODS = _ALIASES.keys() | {"bool", "bfloat16"}
-_TYPED = frozenset({"to", "type"})
-_ALIASES = {
     "float": "float32",
     "double": "float64",
     "half": "float16",
     "long": "int64",
     "int": "int32",
     "short": "int16",
+    "char": "int8",  # the names of methods only: there is no `torch.char`
+    "byte": "uint8",
 }
+_METHODS = _ALIASES.keys() | {"bool", "bfloat16"}
+_TYPED = frozenset({"to", "type"})
 _INTEGERS = frozenset("uint8 int8 int16 int32 int64 bool".split())
 _COARSE = frozenset({"float16", "bfloat16"})  # they do not have all whole numbers that are counted to
 
