@@ -23,6 +23,7 @@ import tarfile
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 if sys.version_info >= (3, 11):
@@ -56,9 +57,9 @@ class Suite:
     needs: tuple[str, ...] = ()  # packages
 
     @classmethod
-    def of(cls, table: dict[str, object]) -> Suite:
+    def of(cls, table: dict[str, Any]) -> Suite:
         """A project of the list."""
-        return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in table.items()})  # type: ignore[arg-type]
+        return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in table.items()})
 
 
 @dataclass

@@ -13,6 +13,7 @@ import textwrap
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
+from unittest import mock
 
 STEPS = 5
 NET = """
@@ -195,15 +196,14 @@ def label(program: Program) -> str:
             gc.collect()
             alive.append(sum(reference() is not None for reference in made))
 
-    linear, nn.Linear = nn.Linear, Counted  # type: ignore[misc]
     gc.disable()
     gc.freeze()  # what there was before is not looked at
     try:
-        exec(compile(program.text, program.name, "exec"), {"probe": probe, "print": lambda *_: None})
+        with mock.patch.object(nn, "Linear", Counted):
+            exec(compile(program.text, program.name, "exec"), {"probe": probe, "print": lambda *_: None})
     finally:
         gc.unfreeze()
         gc.enable()
-        nn.Linear = linear  # type: ignore[misc]
     if alive[STEPS] - alive[1] >= STEPS - 1:
         return "TML801" if alive[-1] < alive[STEPS] else "TML804" if "lru_cache" in program.text else "TML807"
     return "TML802" if hooks[STEPS] - hooks[1] >= STEPS - 1 else ""

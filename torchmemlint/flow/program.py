@@ -65,7 +65,7 @@ class Program:
         return name in self._pieces
 
     def outline_of(self, piece: Piece) -> Outline:
-        """The outline of a piece; empty where only libcst could read the file."""
+        """The outline of a piece; empty of a part of one."""
         if piece not in self._outlines:
             self._outlines[piece] = outline(piece.outline) if piece.outline is not None else Outline()
         return self._outlines[piece]

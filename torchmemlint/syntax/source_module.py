@@ -36,7 +36,7 @@ class Piece:
     first_row: int  # 1-based row of the piece's first line (its first decorator's, if any)
     kind: str  # "def", "class" or "code"
     name: str  # of a function or class, else ""
-    outline: ast.stmt | None  # the standard parser's node, where it could read the file
+    outline: ast.stmt | None  # the standard parser's node; None of a part of a piece
     path: Path
     trees: Trees = PARSING
     beside: list[ast.stmt] = field(default_factory=list)  # statements that share its last row: `a = 1; b = 2`
@@ -124,7 +124,7 @@ class SourceModule:
     def __init__(self, text: str, path: Path, *, trees: Trees = PARSING) -> None:
         self.text = text
         self.path = path
-        self.statements: list[ast.stmt] = []  # of the top level; none where only libcst can read the file
+        self.statements: list[ast.stmt] = []  # of the top level
         self._trees = trees
         self._narrow: dict[ast.stmt | tuple[int, int | None], Piece] = {}
         try:

@@ -297,7 +297,8 @@ def _replaced(value: Value, old: Ref, new: Ref) -> Value:
     return Value(value.refs - {old} | {new}, value.graph, value.constant, value.open)
 
 
-BOXES = frozenset({Kind.LIST, Kind.DICT, Kind.TUPLE, Kind.LAZY})
+STORES = frozenset({Kind.LIST, Kind.DICT, Kind.TUPLE})
+BOXES = STORES | {Kind.LAZY}
 _CLOSED = frozenset({Kind.PARTIAL, Kind.GENERATOR, Kind.FRAME, Kind.GUARDED})  # functions with what they hold
 HOLDERS = BOXES | _CLOSED | {Kind.INSTANCE}
 

@@ -325,12 +325,12 @@ def _library_super(site: CallSite, target: SuperRef, name: str) -> Value:
         if name == "__init__":
             return PLAIN
         return containers.method(site, receiver, name, NO_SOURCES)
-    if name == "__init__" and site.frame.machine.index.trainer(target.cls) is not None:
-        trainers.hand(site, receiver)
     if name == "__init__":
+        if site.frame.machine.index.trainer(target.cls) is not None:
+            trainers.hand(site, receiver)
         workers.initialise(site, receiver, target.cls)
-    if name == "__init__" and modules.is_sequential(site, target.cls):
-        modules.hold(site, receiver)
+        if modules.is_sequential(site, target.cls):
+            modules.hold(site, receiver)
     gradients.use_of_all(site.frame, site.state, site.arguments.all(), site.point)
     if name in ("__init__", "__init_subclass__", "__setattr__", "__post_init__", "__enter__", "__exit__"):
         return PLAIN

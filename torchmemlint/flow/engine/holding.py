@@ -10,12 +10,11 @@ from collections.abc import Iterable, Iterator
 
 from torchmemlint.flow.domain.effects import Circle, Hoard
 from torchmemlint.flow.domain.frame import Frame
-from torchmemlint.flow.domain.heap import ELEMENT, State
+from torchmemlint.flow.domain.heap import ELEMENT, STORES, State
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.refs import Bound, Code, Key, Method, Object, Point, Ref, is_outside
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, WEAK, Value, limited, of
-from torchmemlint.flow.ir.blocks import Layout, is_inside
-from torchmemlint.flow.ir.control import For, While
+from torchmemlint.flow.ir.blocks import is_inside, layout_of
 from torchmemlint.flow.ir.ops import Function, Op
 from torchmemlint.flow.models import modules
 
@@ -53,17 +52,15 @@ def _begun_by(frame: Frame, made: Object) -> Function | None:
     return begun.owner if begun is not None else None
 
 
-def _loop(layout: Layout, begun: Op | None) -> Op | None:
-    """Return the loop that makes something again and again."""
-    above = layout.above(begun) if begun is not None else ()
-    return next((op for op, _ in above if isinstance(op, For | While)), None)
+def _loop(frame: Frame, made: Object) -> Op | None:
+    """Return the loop of the frame's function that makes something again and again."""
+    begun = _begun(frame, made)
+    return next(layout_of(frame.function).loops(begun), None) if begun is not None else None
 
 
 def _is_in_rows(frame: Frame, loop: Op | None, holders: list[Ref]) -> bool:
     """Is it in a tuple of the same iteration, in a container that was there before? There are older ones, then."""
-    boxes = [
-        holder for holder in holders if type(holder) is Object and holder.kind in (Kind.LIST, Kind.DICT, Kind.TUPLE)
-    ]
+    boxes = [holder for holder in holders if type(holder) is Object and holder.kind in STORES]
     inside = [(box.kind is Kind.TUPLE, is_inside([_begun(frame, box)], loop)) for box in boxes if loop is not None]
     return (True, True) in inside and (False, False) in inside
 
@@ -105,8 +102,7 @@ def _is_kept(frame: Frame, state: State, made: Ref) -> bool:
 
 def _note_hoards(frame: Frame, state: State, made_here: list[Object]) -> None:
     """Log which networks of earlier iterations containers of variables still hold on a device."""
-    layout = Layout(frame.function) if made_here else None
-    loops = {made: _loop(layout, _begun(frame, made)) for made in made_here if layout is not None}
+    loops = {made: _loop(frame, made) for made in made_here}
     some = [made for made in made_here if made.older or loops[made] is not None]
     heavy = {made: [r for r in _reached(state, [made], made)[0] if is_network(frame, r)] for made in some}
     heavy = {made: found for made, found in heavy.items() if found and not _is_on_host(state, made)}

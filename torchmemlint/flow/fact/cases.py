@@ -22,9 +22,8 @@ from torchmemlint.flow.fact.judgement import outcome, overwriting
 from torchmemlint.flow.fact.outcomes import Backward, Case, Forward, Outcome, seen_once, surer
 from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.wasting import placed
-from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Unit
-from torchmemlint.flow.ir.reaching import reaching
+from torchmemlint.flow.ir.reaching import forget
 from torchmemlint.flow.names.elsewhere import Elsewhere
 from torchmemlint.flow.names.finder import InMemory
 from torchmemlint.flow.names.importing import Imports
@@ -376,8 +375,7 @@ class Cases:
         self._engines.clear()
         self._age = refs.forget()
         self._sources.forget()
-        definitions.cache_clear()
-        reaching.cache_clear()
+        forget()
         if had_run:
             gc.collect()
 

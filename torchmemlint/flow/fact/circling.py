@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.heap import ELEMENT
+from torchmemlint.flow.domain.heap import ELEMENT, STORES
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.refs import Bare, Bound, Code, Key, Object, Point, Ref, Source
 from torchmemlint.flow.engine.machine import Engine
@@ -21,8 +21,7 @@ from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.fact.owners import Circling
 from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.places import Places
-from torchmemlint.flow.ir.blocks import Layout, is_inside
-from torchmemlint.flow.ir.control import For, While
+from torchmemlint.flow.ir.blocks import is_inside, layout_of
 from torchmemlint.flow.ir.ops import Op, SetAttribute
 from torchmemlint.knowledge import services
 
@@ -64,9 +63,8 @@ def repeating(event: Event, point: Point) -> Op | None:
     """Return the innermost loop that makes something again and again: one of those met, or around the calls."""
     met = {loop.site for loop in event.loops}
     for op in point.chain():
-        for around, _ in Layout(op.owner).above(op):
-            if isinstance(around, For | While):
-                return around
+        if (around := next(layout_of(op.owner).loops(op), None)) is not None:
+            return around
     return next((site for site in met if isinstance(site, Op) and is_inside(point.chain(), site)), None)
 
 
@@ -104,7 +102,7 @@ def _written(way: tuple[tuple[Ref, Key], ...]) -> str:
 
 
 def _is_box(holder: Ref) -> bool:
-    return type(holder) is Object and holder.kind in (Kind.DICT, Kind.LIST, Kind.TUPLE)
+    return type(holder) is Object and holder.kind in STORES
 
 
 def _name(reference: Ref) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torchmemlint.flow.domain.refs import Code, External
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import blocks, layout_of, operations
-from torchmemlint.flow.ir.control import Break, Continue, For, Handler, If, Raise, Return, Try, While
+from torchmemlint.flow.ir.control import Break, Continue, Handler, If, Raise, Return, Try
 from torchmemlint.flow.ir.places import AttributePlace, Temp
 from torchmemlint.flow.names.index import Index
 from torchmemlint.knowledge import failures
@@ -39,7 +39,7 @@ def clauses(index: Index, function: ops.Function) -> Iterator[Clause]:
         return
     layout = layout_of(function)
     for attempt in (op for op in operations(function.body) if isinstance(op, Try)):
-        is_repeated = any(isinstance(around, For | While) for around, _ in layout.above(attempt))
+        is_repeated = any(True for _ in layout.loops(attempt))
         body = frozenset(operations(attempt.body))
         for handler in attempt.handlers:
             reader = _Reader(index, function, handler)

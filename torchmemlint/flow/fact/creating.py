@@ -125,11 +125,10 @@ class Factories:
         function = self._function.definition
         if function.name == "__init__":
             return False
-        around = list(self._layout.above(op))
-        loops = [one for one, _ in around if isinstance(one, For | While)]
+        loops = list(self._layout.loops(op))
         if function.parent is None and factory in _RANDOM and all(map(self._counts, loops)):
             return False  # a script that makes its data up, step for step, tries something out
-        for one, block in around:
+        for one, block in self._layout.above(op):
             if isinstance(one, For | While):
                 break
             if isinstance(one, If) and block is one.then and self._is_seldom(one.test):

@@ -7,6 +7,7 @@ module comes to hold, and to run, all of them, with whatever they close over.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import dropwhile, islice
 
 from torchmemlint.doubts import Doubt
@@ -36,7 +37,7 @@ class Hooks:
         self.seen = [(run, evidence) for run, evidence in done if run.of(fx.Hooked)]
         self.removed = {handle.site for run, _ in done if self.seen for handle in _removed(run)}
 
-    @property
+    @cached_property
     def are_removed(self) -> bool:
         """Is there code that may remove hooks?"""
         return any(self.may_be_removed(hooked) for run, _ in self.seen for hooked in run.effects(fx.Hooked))

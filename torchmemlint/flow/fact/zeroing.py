@@ -106,7 +106,7 @@ def _parameter(op: ops.CallMethod) -> Name | None:
 
 def _loop_over(op: ops.Op, name: Name) -> For | None:
     """Return the innermost loop around an operation that binds a name anew in each round."""
-    around = (loop for loop, _ in layout_of(op.owner).above(op) if isinstance(loop, For))
+    around = (loop for loop in layout_of(op.owner).loops(op) if isinstance(loop, For))
     return next((loop for loop in around if _binds(loop, name)), None)
 
 

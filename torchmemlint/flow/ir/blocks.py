@@ -121,6 +121,10 @@ class Layout:
             yield around, block
             block, around = self._around[around]
 
+    def loops(self, op: Op) -> Iterator[For | While]:
+        """Yield the loops around an operation, innermost first."""
+        return (around for around, _ in self.above(op) if isinstance(around, For | While))
+
 
 @lru_cache(maxsize=256)
 def layout_of(function: Function) -> Layout:

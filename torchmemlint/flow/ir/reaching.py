@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from .blocks import operations
+from .blocks import layout_of, operations
 from .control import Break, Continue, For, If, Raise, Return, Try, While, With
+from .defuse import definitions
 from .ops import Bind, CallMethod, Function, Load, Op, Operate, Unbind
 from .places import Name, Scope
 
@@ -30,8 +31,8 @@ class Reaching:
         self._shared = {name for f in function.unit.functions[1:] for name in f.mentions} if self._outer else set()
         self._leaving: list[tuple[list[_State], list[_State]]] = []  # of each loop around: breaks, continues
         self._run(function.body, {})
-        for load, definitions in self.at.items():
-            for op in definitions:
+        for load, found in self.at.items():
+            for op in found:
                 if op is not None:
                     self.readers.setdefault(op, []).append(load)
 
@@ -141,3 +142,10 @@ def _with_all(state: _State, body: Iterable[Op]) -> _State:
 
 
 _ENDS = frozenset({Return, Raise})
+
+
+def forget() -> None:
+    """Let go of what is kept of the functions that were asked about."""
+    definitions.cache_clear()
+    layout_of.cache_clear()
+    reaching.cache_clear()
