@@ -20,7 +20,8 @@ class LoaderRespawnsWorkers(TellingRule):
         feeding = told.about(Feeding)
         assert feeding.iterated is not None
         assert feeding.again is not None
-        number = f"{feeding.workers} workers" if str(feeding.workers).isdecimal() and not feeding.chosen else "workers"
+        counted = str(feeding.workers).isdecimal() and feeding.workers != 1 and not feeding.chosen
+        number = f"{feeding.workers} workers" if counted else "workers"
         return told.finding(
             self,
             f"`{told.callee_of(told.case.place)}` restarts its {number} for every pass over it",
