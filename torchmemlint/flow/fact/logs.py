@@ -13,7 +13,7 @@ from torchmemlint.flow.domain.heap import HOLDERS, State, reachable, reached
 from torchmemlint.flow.domain.provenance import Provenance
 from torchmemlint.flow.domain.refs import Leaf, Loop, Ref, Source, is_outside
 from torchmemlint.flow.domain.values import Value
-from torchmemlint.flow.ir.ops import Class, Function
+from torchmemlint.flow.ir.ops import Class, Function, Op
 
 E = TypeVar("E", bound=Effect)
 M = TypeVar("M", bound=Effect, covariant=True)
@@ -27,6 +27,11 @@ class Met(Generic[M]):
     loops: frozenset[Loop]
     branches: dict[Effect, bool]
     around: tuple[Effect, ...]  # the loops and tests, outer ones first
+
+    def loop(self) -> Op | None:
+        """Return the innermost loop around it that is written as one."""
+        repeats = (one.loop.site for one in reversed(self.around) if isinstance(one, fx.Repeat))
+        return next((site for site in repeats if isinstance(site, Op)), None)
 
 
 Event: TypeAlias = Met[Effect]

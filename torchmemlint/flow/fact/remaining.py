@@ -77,7 +77,7 @@ def _pushed(places: Places, hooks: Hooks, run: Run, evidence: Evidence) -> Itera
             alone = _alone(run, hooked.owner, function)
             if taken is None or alone is None or _is_emptied(hooks.units, spot, {function, taken.owner}):
                 continue
-            loop = next((one.site for one in alone.loops if isinstance(one.site, Op)), None)
+            loop = alone.loop()
             if loop is not None:
                 calls = tuple(map(places.of, alone.effect.point.chain()[:1]))
                 about, moves = Remaining(_written(op), True), (places.of(taken),)

@@ -34,7 +34,7 @@ def sent(places: Places, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]
                 moves = {m.point.site: m for m in run.effects(fx.Move) if not (m.to_host or m.device.refs)}
                 site = call.point.chain()[0]
                 moved = _moved(definitions(site.owner), site, moves) if isinstance(site, ops.CallMethod) else None
-                loop = next((one.site for one in event.loops if isinstance(one.site, ops.Op)), None)
+                loop = event.loop()
                 if moved is not None:
                     yield places.at(
                         call.point,
