@@ -46,11 +46,12 @@ def lingering(engine: Engine, run: Run, evidence: Evidence) -> Iterator[Lingerin
             continue
         loop = hold.point.site
         assert isinstance(loop, For | While)
-        inside = {roles.head(engine, e.effect.point): e for e in passes if innermost(engine, e) is repeat}
-        for head, one in inside.items():
-            call = next((n for n, op in enumerate(head) if op.owner is loop.owner), None)
+        found = {roles.head(engine, e.effect.point): e for e in passes if innermost(engine, e) is repeat}
+        inside = list(operations([loop]))
+        for head, one in found.items():
+            call = next((n for n, op in enumerate(head) if op in inside), None)
             name = _holding(engine, run, hold, head)
-            if call is None or name is None or not _is_overwritten_late(loop, name, head[call]):
+            if call is None or name is None or not _is_overwritten_late(loop, inside, name, head[call]):
                 continue
             large = _large(engine, one, loop, name)
             if large is not None:
@@ -77,9 +78,8 @@ def _holding(engine: Engine, run: Run, hold: fx.Hold, head: tuple[Op, ...]) -> s
     return None
 
 
-def _is_overwritten_late(loop: For | While, name: str, call: Op) -> bool:
+def _is_overwritten_late(loop: For | While, inside: list[Op], name: str, call: Op) -> bool:
     """Is a variable bound anew only after the next pass, and read neither before that nor after the loop?"""
-    inside = list(operations([loop]))
     if first_use(inside[: inside.index(call)], name) is not None:
         return False
     around = list(operations(loop.owner.body))

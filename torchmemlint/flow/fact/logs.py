@@ -9,9 +9,9 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.frame import Frame
-from torchmemlint.flow.domain.heap import HOLDERS, State, reachable, reached
+from torchmemlint.flow.domain.heap import BOXES, HOLDERS, State, contained, reachable, reached
 from torchmemlint.flow.domain.provenance import Provenance
-from torchmemlint.flow.domain.refs import Leaf, Loop, Ref, Source, is_outside
+from torchmemlint.flow.domain.refs import Leaf, Loop, Object, Ref, Source, is_outside
 from torchmemlint.flow.domain.values import Value
 from torchmemlint.flow.ir.ops import Class, Function, Op
 
@@ -91,6 +91,11 @@ class Run:
             for event in self.events:
                 self._index.setdefault(type(event.effect), []).append(event)
         return self._index.get(kind, [])
+
+    def is_plain(self, value: Value) -> bool:
+        """Is it a constant, or a container of such?"""
+        boxes = (type(r) is Object and r.kind in BOXES for r in contained(self.state, (value,)))
+        return value.known or (bool(value.refs) and all(boxes))
 
     def met(self, kind: type[E]) -> Iterator[tuple[Event, E]]:
         """Yield the events of one kind, in order, each with what happened."""

@@ -117,7 +117,7 @@ class Passes:
             refs = self._network(call)
             if not refs or call.mode is Mode.OFF or call.result in evidence.networks:
                 continue
-            if all(value.known for value in call.arguments.all()):
+            if all(map(self.run.is_plain, call.arguments.all())):
                 continue  # nothing goes through it: it makes an object, or does what a text says
             if type(call.point.site) is CallMethod and call.point.site.dropped:
                 continue  # called for what it does
