@@ -24,7 +24,9 @@ HEAD = dedent("""
 SAFE, UNSAFE = Applicability.SAFE, Applicability.UNSAFE
 
 
-def reasons(body: str, applicability: Applicability = SAFE, root: Path | None = None) -> list[str]:
+def reasons(
+    body: str, applicability: Applicability = SAFE, root: Path | None = None, *, without: str = "\0"
+) -> list[str]:
     """Why a fix is refused that runs the lines between `#(` and `#)` with gradients off; none if it is made."""
     text = HEAD + dedent(body)
     path = (root or Path()) / "program.py"
@@ -45,7 +47,7 @@ def reasons(body: str, applicability: Applicability = SAFE, root: Path | None = 
         index = TextIndex.of(text)
         span = Span(index.position(found.start()), index.position(found.end()))
         wrapped = f"{before[0]}with torch.no_grad():\n{indent(chr(10).join(lines), '    ')}"
-        fix = Fix("Run it with gradients off", applicability, (Edit(span, wrapped),))
+        fix = Fix("Run it with gradients off", applicability, (Edit(span, wrapped.replace(without, "")),))
         return [Finding("TML999", "wanted", Severity.WARNING, "it is marked", path, span, span, (), fix)]
 
     result = fix_text(text, recheck(text), recheck, unsafe=True, arriving=lambda text: reported(text).arriving)
@@ -114,6 +116,15 @@ LOST = {
             learner.learn_from(h)
         """,
     ),
+    "hooked": (
+        "the graph of `enc(x)` is asked for a gradient at row N, and would be lost",
+        """
+        #(
+        h = enc(x)
+        #)
+        h.register_hook(print)
+        """,
+    ),
     "trained": (
         "a network may be trained by code that was not seen at row N, which would run with gradients off",
         """
@@ -136,8 +147,29 @@ def test_a_safe_fix_takes_no_graph_away(how: str) -> None:
 @pytest.mark.parametrize("how", LOST)
 def test_an_unsafe_fix_stops_no_training(how: str) -> None:
     reason, body = LOST[how]
-    trains = how in ("differentiated", "in another function", "trained")
+    trains = how in ("differentiated", "in another function", "hooked", "trained")
     assert reasons(body, UNSAFE) == ([reason] if trains else [])
+
+
+@pytest.mark.parametrize("applicability", [SAFE, UNSAFE])
+def test_no_fix_brings_a_graph_to_a_backward(applicability: Applicability) -> None:
+    body = """
+    known = {}
+
+    def keep(x):
+        if 0 not in known:
+            known[0] = enc(x)
+        return known[0]
+
+    print(keep(x).sum().item())
+    #(
+    h = keep(x).detach()
+    #)
+    net(h).mean().backward()
+    """
+    assert reasons(body, applicability) == []
+    why = "the graph of `enc(x)` is differentiated at row N with the fix alone"
+    assert reasons(body, applicability, without=".detach()") == [why]
 
 
 @pytest.mark.parametrize(

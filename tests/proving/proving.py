@@ -185,14 +185,20 @@ def _is_fixable(finding: Finding) -> bool:
 
 
 def difference(before: Observed, after: Observed, explained: Set[str] = frozenset()) -> str:
-    """What is different, in words; MENDING if only an exception is gone; "" if nothing is."""
-    if before.error and not after.error:
+    """What is different, in words; MENDING if an exception is gone, or comes later; "" if nothing is."""
+    if before.error and (not after.error or len(after.losses) > len(before.losses)) and _goes_on(before, after):
         return MENDING
     for name in ("error", "losses", "gradients", "left", "weights", "output"):
         one, other = getattr(before, name), getattr(after, name)
         if name not in explained and not same(one, other):
             return f"{name}: {_shown(one, other)}"
     return "" if before.passes == after.passes else f"passes: {_shown(before.passes, after.passes)}"
+
+
+def _goes_on(before: Observed, after: Observed) -> bool:
+    """Does it do the same up to the backward pass that raised?"""
+    kept = len(before.losses)
+    return same(before.losses, after.losses[:kept]) and same(before.gradients, after.gradients[: len(before.gradients)])
 
 
 def _shown(one: object, other: object) -> str:

@@ -10,7 +10,7 @@ from torchmemlint.config.formatting import USUAL, Formatting
 from torchmemlint.findings import Applicability, Finding
 from torchmemlint.fixes.edits import BOM, EditError, Replacement, TextIndex, compatible, replace, resolve
 from torchmemlint.fixes.eligibility import eligible
-from torchmemlint.fixes.graphs import Arrivals, first_lost
+from torchmemlint.fixes.graphs import Arrivals, first_difference
 from torchmemlint.fixes.identity import Change, compare
 from torchmemlint.fixes.tidying import tidied
 from torchmemlint.syntax import cst
@@ -170,7 +170,7 @@ class _Trial:
         if worse:
             new = min(worse, key=lambda finding: finding.span)
             return f"it would bring {new.code} ({new.name}) at row {new.span.start.row}: {new.message}"
-        lost = first_lost(
+        lost = first_difference(
             change, fixed[0].filename, self.before, self.arriving(text), safe=all(c.is_safe for c in candidates)
         )
         if lost is not None:

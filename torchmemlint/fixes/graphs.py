@@ -17,26 +17,33 @@ Arrivals: TypeAlias = frozenset[Arrival]
 _Spot: TypeAlias = tuple[
     Path, tuple[int, ...]
 ]  # a stretch of a file: of that which is changed, in offsets of the old text
-_TRAINING = frozenset({Arriving.DIFFERENTIATED, Arriving.TRAINED})
+_TRAINING = frozenset({Arriving.DIFFERENTIATED, Arriving.HOOKED, Arriving.TRAINED})
 _SHOWN = 40  # characters of code
 
 
-def first_lost(change: Change, path: Path, before: Arrivals, after: Arrivals, *, safe: bool) -> str | None:
-    """Why a change of a file must not be made: a graph would be lost that something may need; None if none is.
+def first_difference(change: Change, path: Path, before: Arrivals, after: Arrivals, *, safe: bool) -> str | None:
+    """Why a change of a file must not be made; None if nothing speaks against it.
 
-    If it need not be `safe`, only those count that are surely needed to train.
+    A graph would be lost that something may need, or be differentiated that was not before. If it need not be `safe`,
+    only those count that surely have to do with training.
     """
     new, old = _Text(path, change, old=False), _Text(path, change, old=True)
-    left = {new.key(one) for one in after}
-    lost = [one for one in before if old.key(one) not in left]
+    here, there = {old.key(one): one for one in before}, {new.key(one): one for one in after}
+    lost = [one for key, one in here.items() if key not in there]
+    gained = [one for key, one in there.items() if key not in here and one.how is Arriving.DIFFERENTIATED]
     if not safe:
         lost = [one for one in lost if one.how in _TRAINING and not one.doubtful]
-    if not lost:
-        return None
+        gained = [one for one in gained if not one.doubtful]
+    if lost:
+        first = _first(lost)
+        loss = "which would run with gradients off" if first.how is Arriving.TRAINED else "and would be lost"
+        return f"{old.told(first)}, {loss}"
+    return f"{new.told(_first(gained))} with the fix alone" if gained else None
+
+
+def _first(found: Iterable[Arrival]) -> Arrival:
     order = list(Arriving)
-    return old.told(
-        min(lost, key=lambda one: (one.doubtful, not one.begin[0], order.index(one.how), one.at, one.begin))
-    )
+    return min(found, key=lambda one: (one.doubtful, not one.begin[0], order.index(one.how), one.at, one.begin))
 
 
 class _Text:
@@ -54,13 +61,13 @@ class _Text:
         return one.how, self._spots(one.at), self._spots(places), name
 
     def told(self, one: Arrival) -> str:
-        """What it would mean to lose an arrival."""
+        """What arrives where."""
         where = self._where(one.at)
         if one.how is Arriving.TRAINED:
-            return f"a network {one.how.value} {where}, which would run with gradients off"
+            return f"a network {one.how.value} {where}"
         places, name = one.begin
         what = f"of what `{name}` is given" if name and places else f"of {self._code(places)}"
-        return f"the graph {what} {one.how.value} {where}, and would be lost"
+        return f"the graph {what} {one.how.value} {where}"
 
     def _where(self, places: tuple[Place, ...]) -> str:
         if not places:

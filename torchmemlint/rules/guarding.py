@@ -125,7 +125,12 @@ def around_statements(passes: Sequence[Told]) -> Fix | None:
 
 
 def _needless_detaching(told: Told) -> Iterator[Edit]:
-    """Yield what takes away each `.detach()` of what a pass gives, once its statement runs with gradients off."""
+    """Yield what takes away each `.detach()` of what a pass gives, once its statement runs with gradients off.
+
+    What the pass has not made keeps its graph there, too.
+    """
+    if told.case.hands_back:
+        return
     source = told.facts.source
     statement = statements.innermost(source.statements, told.statement, source.rows)
     for call in ast.walk(statement) if statement is not None else ():

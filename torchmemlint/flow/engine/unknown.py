@@ -7,7 +7,7 @@ from torchmemlint.flow.domain.effects import Invoke, InvokeMethod
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, State
 from torchmemlint.flow.domain.kinds import Kind
-from torchmemlint.flow.domain.memory import bare, computed, sources_of, unsettle
+from torchmemlint.flow.domain.memory import bare, computed, outdate, sources_of, unsettle
 from torchmemlint.flow.domain.refs import Derived, Graph, Leaf, Object, Point, Ref, Result, Source, root
 from torchmemlint.flow.domain.values import Value, join, symbol
 from torchmemlint.flow.models import containers, gradients, library, tensors
@@ -41,6 +41,8 @@ def unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
     result = _new_result(frame, state, site.point)
     evaluating = gradients.is_evaluating(state, receiver)
     unsettle(state, receiver)
+    if not frame.entry:
+        outdate(state, receiver, frame.machine.index.stored)
     frame.log(InvokeMethod(site.point, receiver, name, site.arguments, state.mode, result, evaluating))
     of_tensors = operations.method(name) is not None
     computes = of_tensors and not any(map(_is_of_instance, receiver.refs))

@@ -14,6 +14,7 @@ from torchmemlint.closure import closure
 from torchmemlint.doubts import Doubt, is_sure
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import HOLDERS, Mode, reached
+from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.refs import Bare, Begun, Behind, Input, Point, Result, Source, root
 from torchmemlint.flow.fact.codes import code_of_kept
 from torchmemlint.flow.fact.details import Arrival, Arriving, Begin
@@ -88,6 +89,9 @@ class _Arriving:
         for effect in run.effects(fx.Differentiate):
             discarded = self.discarded.get(effect.point, set())
             yield from self._arrive(Arriving.DIFFERENTIATED, self._chain(effect.point), effect.sources, discarded)
+        for read in run.effects(fx.Read):
+            if read.reading is Reading.HOOKED:
+                yield from self._arrive(Arriving.HOOKED, self._chain(read.point), read.sources, set())
         if run.entry.parent is not None:
             yield from self._arrive(Arriving.RETURNED, (self._function(run.entry),), run.returned, kept)
         for store, sources in stored(run):

@@ -20,6 +20,7 @@ class Arriving(enum.Enum):
     """What becomes of a graph at a place, or what may train there."""
 
     DIFFERENTIATED = "is differentiated"
+    HOOKED = "is asked for a gradient"
     RETURNED = "is returned"
     STORED = "is stored"
     GIVEN = "is given to code that was not seen"

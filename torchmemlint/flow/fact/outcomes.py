@@ -32,6 +32,7 @@ class Case:
     within: Place | None = None  # where it happens, by what this place calls
     calls: tuple[Place, ...] = ()  # that led there, innermost first
     runs: tuple[Place, ...] = ()  # the forwards of networks that a wasted pass runs
+    hands_back: bool = False  # may one of these return what was there before the pass?
     switched: Place | None = None  # where eval() was called on its network
     amount: Amount | None = None  # the bytes that it concerns, as far as sizes tell
     little: bool = False  # does its graph take next to nothing of an accelerator's memory?

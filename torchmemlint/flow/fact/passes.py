@@ -161,7 +161,9 @@ class Passes:
         yield from ((call.result, call.point) for call in self.run.unseen())
 
     def is_needed(self, source: Source) -> bool:
-        """Is it differentiated, and does that reach what is trained?"""
+        """Is it differentiated so that it reaches what is trained, or its gradient asked for?"""
+        if self.evidence.is_read(source, Reading.HOOKED):
+            return True
         return self.evidence.is_differentiated(source) and source not in self.teaching.idle
 
     def is_unmade(self, one: Pass) -> bool:

@@ -60,6 +60,7 @@ from torchmemlint.flow.fact.smallness import small
 from torchmemlint.flow.fact.trainers import collecting
 from torchmemlint.flow.fact.zeroing import Zeroing
 from torchmemlint.flow.ir.ops import Class, Function, Op, Span, Unit
+from torchmemlint.flow.ir.reaching import hands_back
 from torchmemlint.flow.names.sources import Sources
 from torchmemlint.knowledge import activations, checkpoints
 
@@ -292,7 +293,7 @@ class Places:
                 continue  # an entry that is itself a network's
             own = tuple(not roles.is_of_forward(engine, site.owner) for site in sites)
             calls = tuple(map(self.of, sites))
-            owners = [site.owner.definition for site in sites]
+            owners, forwards = [site.owner.definition for site in sites], list(_forwards(engine, one))
             functions = tuple(self.of_span(f.unit, f.span) if f.parent is not None else None for f in owners)
             case = Case(
                 calls[0],
@@ -300,7 +301,8 @@ class Places:
                 one.doubts | ({Doubt.UNDIFFERENTIATED} if guarding.is_doubtful(seen.run, one) else set()),
                 reason=one.reason,
                 through=one.through,
-                runs=tuple(self._forwards(engine, one)),
+                runs=tuple(self.of_span(forward.unit, forward.span) for forward in forwards),
+                hands_back=any(map(hands_back, forwards)),
                 unmade=seen.is_unmade(one),
                 repeated=bool(one.loops) or roles.is_given(seen.run.entry),
                 making=not one.loops and any(f.cls is not None and f.name == "__init__" for f in owners),
@@ -353,13 +355,6 @@ class Places:
         chain = point.chain() if point is not None else []
         return self.of(chain[0]) if chain else None
 
-    def _forwards(self, engine: Engine, one: Pass) -> Iterator[Place]:
-        for module in sorted(one.module, key=lambda module: module.serial):
-            if type(module) is Object and module.kind is Kind.INSTANCE:
-                forward = engine.index.method(module.about.cls, "forward")
-                if forward is not None:
-                    yield self.of_span(forward.unit, forward.span)
-
     @staticmethod
     def _begun(run: Run, evidence: Evidence, sources: frozenset[Source]) -> list[Point]:
         """Where the graphs begin that sources have: at passes, or else at calls that may have run one.
@@ -374,3 +369,11 @@ class Places:
             if isinstance(begins, Graph | Result) and isinstance(begins.site, Op | Function):
                 found.add(Point(begins.site, begins.context))
         return sorted(found, key=lambda point: [(op.owner.unit.name, op.span) for op in point.chain()])
+
+
+def _forwards(engine: Engine, one: Pass) -> Iterator[Function]:
+    for module in sorted(one.module, key=lambda module: module.serial):
+        if type(module) is Object and module.kind is Kind.INSTANCE:
+            forward = engine.index.method(module.about.cls, "forward")
+            if forward is not None:
+                yield forward

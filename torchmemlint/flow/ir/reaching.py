@@ -8,7 +8,7 @@ from functools import lru_cache
 from .blocks import layout_of, operations
 from .control import Break, Continue, For, If, Raise, Return, Try, While, With
 from .defuse import definitions
-from .ops import Bind, CallMethod, Function, Load, Op, Operate, Unbind
+from .ops import Bind, CallMethod, Function, GetAttribute, GetItem, Load, Make, Op, Operate, Unbind, Unpack
 from .places import Name, Scope
 
 Definitions = frozenset[Op | None]  # None: what the name stands for when the function begins
@@ -114,6 +114,29 @@ class Reaching:
 def reaching(function: Function) -> Reaching:
     """The definitions of a function's names, worked out once."""
     return Reaching(function)
+
+
+def hands_back(function: Function) -> bool:
+    """May a function return what was there before it was called, or a part of that: what it is given, or keeps?"""
+    flow, known = definitions(function), reaching(function)
+    todo, seen = [op.src for op in operations(function.body) if isinstance(op, Return)], set[Op]()
+    for temp in todo:
+        op = flow.made.get(temp)
+        todo += flow.moved.get(temp, ())
+        if op is None or op in seen:
+            continue
+        seen.add(op)
+        match op:
+            case Load():
+                found = known.at.get(op, _BEGIN)
+                if None in found:
+                    return True
+                todo += [one.src for one in found if isinstance(one, Bind)]
+            case GetAttribute(base=base) | GetItem(base=base) | Unpack(src=base):
+                todo.append(base)
+            case Make(entries=entries):
+                todo += [entry.temp for entry in entries]
+    return False
 
 
 def defined(op: Op) -> Name | None:
