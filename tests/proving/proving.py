@@ -22,6 +22,7 @@ from .observing import Observed, observe, same
 CODES = frozenset(rule.code for rule in all_rules()) - ABOUT_THE_RUN
 MENDING = "mended"
 MENDED = "backward through the graph a second time"  # an exception that some fixes are there to prevent
+_CAUGHT = f"Trying to {MENDED}"[:40]
 
 
 EXPLAINED = {  # what a rule is there to change, as its page says
@@ -188,11 +189,20 @@ def difference(before: Observed, after: Observed, explained: Set[str] = frozense
     """What is different, in words; MENDING if an exception is gone, or comes later; "" if nothing is."""
     if before.error and (not after.error or len(after.losses) > len(before.losses)) and _goes_on(before, after):
         return MENDING
-    for name in ("error", "losses", "gradients", "left", "weights", "output"):
+    for name in ("error", "losses", "gradients", "left", "weights"):
         one, other = getattr(before, name), getattr(after, name)
         if name not in explained and not same(one, other):
             return f"{name}: {_shown(one, other)}"
-    return "" if before.passes == after.passes else f"passes: {_shown(before.passes, after.passes)}"
+    if before.passes != after.passes:
+        return f"passes: {_shown(before.passes, after.passes)}"
+    if before.output == after.output:
+        return ""
+    return MENDING if _without_caught(before) == after.output else f"output: {_shown(before.output, after.output)}"
+
+
+def _without_caught(seen: Observed) -> str:
+    """What is printed, but for the exception that fixes are there to prevent: scripts print its beginning."""
+    return "".join(line for line in seen.output.splitlines(keepends=True) if line.strip() != _CAUGHT)
 
 
 def _goes_on(before: Observed, after: Observed) -> bool:
