@@ -87,7 +87,7 @@ def test_a_fix_that_brings_another_finding_is_rolled_back() -> None:
     check = finder(("TML101", "one", "two"), ("TML102", "two", "two"))
     text, applied, reasons = run("one\n", check)
     assert (text, applied) == ("one\n", 0)
-    assert reasons == ["it would bring TML102 (tml102) at row 1: found two"]
+    assert reasons == ["it would bring TML102 (tml102) at line 1: found two"]
 
 
 def test_a_new_finding_of_the_same_rule_elsewhere_is_noticed() -> None:

@@ -181,7 +181,9 @@ def check_decoded(source: SourceText, path: Path, profile: Profile) -> FileResul
 
 
 def _checked(source: SourceText | NotebookText, path: Path, profile: Profile, relevant: bool) -> FileResult:
-    found = _check(source.text, source, path, profile, relevant)
+    # Where files are run together, what others need of it is compared only where something is to be fixed.
+    at_once = profile.fixing is not Fixing.NONE and profile.ignoring is None and profile.root is None
+    found = _check(source.text, source, path, profile, relevant, comparing=at_once)
     if not any(is_to_change(finding, profile) for finding in found.findings):
         placed = tuple(_placed(found.findings, source, path, profile, relevant))
         result = FileResult(path, placed, skipped=not relevant, unsure=found.unsure)
@@ -291,6 +293,11 @@ def report_of(
     return replace(reported(find, text, path, profile, relevant=relevant), arriving=arriving)
 
 
+def without_rules(profile: Profile) -> Profile:
+    """The same for asking only where graphs go."""
+    return replace(profile, codes=frozenset((UNREADABLE,)))
+
+
 def reported(
     find: Callable[[frozenset[str]], Sequence[Finding]], text: str, path: Path, profile: Profile, *, relevant: bool
 ) -> Reported:
@@ -363,7 +370,8 @@ def _fix(
     from torchmemlint.fixes.apply import fix_text
     from torchmemlint.fixes.write import ChangedMeanwhile, write_atomically
 
-    known: dict[str, Reported] = {}  # by the texts that were tried
+    # By the texts that were tried.
+    known: dict[str, Reported] = {source.text: found} if profile.root is None else {}
 
     def check(text: str) -> Reported:
         if text not in known:
@@ -372,6 +380,11 @@ def _fix(
 
     def recheck(text: str) -> list[Finding]:
         return check(text).findings
+
+    def arriving(text: str) -> frozenset[Arrival]:
+        if text in known:
+            return known[text].arriving
+        return report_of(text, path, without_rules(profile), relevant=relevant, comparing=True).arriving
 
     def placed(findings: Sequence[Finding], source: SourceText | NotebookText) -> tuple[Finding, ...]:
         return tuple(_placed(list(findings), source, path, profile, relevant))
@@ -384,7 +397,7 @@ def _fix(
             recheck,
             unsafe=profile.unsafe,
             wanted=lambda finding: subject(finding.fingerprint) not in held,
-            arriving=lambda text: check(text).arriving,
+            arriving=arriving,
             formatting=formatting(path.parent),
         )
         result = _withheld(result, held, unsafe=profile.unsafe)

@@ -154,7 +154,7 @@ class _Trial:
         edits = tuple(sorted({one for candidate in candidates for one in candidate.replacements}))
         replacements = tidied(self.text, edits, self.formatting)
         text = replace(self.text, replacements)
-        problem = _parse_problem(text) or (_compile_problem(text) if self.compiles else None)
+        problem = _compile_problem(text) if self.compiles else _parse_problem(text)
         if problem is not None:
             return f"the file would not parse: {problem}"
         after = self.recheck(text)
@@ -169,7 +169,7 @@ class _Trial:
         worse = [new for new in result.new if not any(_uncovers(one, new, change, index) for one in candidates)]
         if worse:
             new = min(worse, key=lambda finding: finding.span)
-            return f"it would bring {new.code} ({new.name}) at row {new.span.start.row}: {new.message}"
+            return f"it would bring {new.code} ({new.name}) at line {new.span.start.row}: {new.message}"
         lost = first_difference(
             change, fixed[0].filename, self.before, self.arriving(text), safe=all(c.is_safe for c in candidates)
         )
@@ -204,7 +204,7 @@ def _parse_problem(text: str) -> str | None:
     try:
         parse_with_libcst(text.removeprefix(BOM))
     except cst.ParserSyntaxError as error:
-        return f"{error.message} at row {error.raw_line}"
+        return f"{error.message} at line {error.raw_line}"
     return None
 
 
@@ -218,7 +218,7 @@ def _compile_problem(text: str) -> str | None:
         try:
             compile(text.removeprefix(BOM), "<fixed>", "exec", dont_inherit=True)
         except SyntaxError as error:
-            return f"{error.msg} at row {error.lineno}"
+            return f"{error.msg} at line {error.lineno}"
         except (ValueError, RecursionError, MemoryError) as error:
             return str(error) or type(error).__name__
     return None

@@ -38,11 +38,11 @@ class TextIndex:
     def offset(self, position: Position) -> int:
         """Offset of `position` in characters from 0; EditError where the text has no such place."""
         if not 1 <= position.row <= len(self.starts) or position.column < 1:
-            raise EditError(f"row {position.row}, column {position.column} is outside the file")
+            raise EditError(f"line {position.row}, column {position.column} is outside the file")
         found = self.starts[position.row - 1] + position.column - 1
         limit = self.starts[position.row] if position.row < len(self.starts) else self.length
         if found > limit:
-            raise EditError(f"row {position.row}, column {position.column} is outside the file")
+            raise EditError(f"line {position.row}, column {position.column} is outside the file")
         return found
 
     def position(self, offset: int) -> Position:
@@ -78,12 +78,12 @@ def resolve(text: str, edits: Iterable[Edit], index: TextIndex | None = None) ->
     for edit in edits:
         start, end = index.offset(edit.span.start), index.offset(edit.span.end)
         if start > end:
-            raise EditError(f"the span at row {edit.span.start.row} ends before it starts")
+            raise EditError(f"the span at line {edit.span.start.row} ends before it starts")
         found.add(Replacement(start, end, _NEWLINE.sub(lambda _: newline, edit.content)))
     ordered = tuple(sorted(found))
     for before, after in itertools.pairwise(ordered):
         if clash(before, after):
-            raise EditError(f"two edits overlap at row {index.position(after.start).row}")
+            raise EditError(f"two edits overlap at line {index.position(after.start).row}")
     return ordered
 
 

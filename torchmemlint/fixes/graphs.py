@@ -72,8 +72,8 @@ class _Text:
     def _where(self, places: tuple[Place, ...]) -> str:
         if not places:
             return "elsewhere"
-        row = f"at row {places[0].span[0]}"
-        return row if places[0].path == self._path else f"{row} of {places[0].path.name}"
+        line = f"at line {places[0].span[0]}"
+        return line if places[0].path == self._path else f"{line} of {places[0].path.name}"
 
     def _code(self, places: tuple[Place, ...]) -> str:
         if not places or places[0].path != self._path:

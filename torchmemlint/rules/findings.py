@@ -7,11 +7,10 @@ from dataclasses import replace
 
 from torchmemlint.amounts import Amount
 from torchmemlint.doubts import OF_WORTH, Doubt, ordered
-from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Position, Severity, Span
+from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.rules.base import Rule
-from torchmemlint.source.directives import comments
 from torchmemlint.syntax import cst
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
@@ -52,13 +51,9 @@ def _is_safe(facts: FileFacts, fix: Fix, doubts: Iterable[Doubt]) -> bool:
 
 def _drops_comment(facts: FileFacts, fix: Fix) -> bool:
     """Does a fix take a comment away?"""
-    rows = facts.source.rows
-    replaced = [edit for edit in fix.edits if "#" in edit.span.text(rows)]
-    for comment in comments("\n".join(rows)) if replaced else ():
-        place = Position(comment.start[0], comment.start[1] + 1)
-        if any(edit.span.start <= place < edit.span.end and comment.string not in edit.content for edit in replaced):
-            return True
-    return False
+    source = facts.source
+    replaced = (edit for edit in fix.edits if "#" in edit.span.text(source.rows))
+    return any(comment not in edit.content for edit in replaced for _, comment in source.comments_in(edit.span))
 
 
 def doubts_of(amount: Amount | None) -> frozenset[Doubt]:

@@ -22,6 +22,7 @@ from torchmemlint.engine.one_file import (
     is_relevant,
     of_unreadable_cells,
     report_of,
+    without_rules,
 )
 from torchmemlint.engine.runner import profile_for
 from torchmemlint.findings import Finding, Position, Span
@@ -276,6 +277,8 @@ class Session:
             return folder.new_among(tuple(reported(text).findings), unit.path, lambda: text)
 
         def arriving(text: str) -> Arrivals:
+            if text == unit.text:
+                return self._reported(unit, text, without_rules(profile), files, pulse, comparing=True).arriving
             return reported(text).arriving
 
         layout = formatting(unit.path.parent)

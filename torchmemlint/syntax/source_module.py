@@ -11,6 +11,7 @@ import ast
 import io
 import re
 import sys
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +20,7 @@ from pathlib import Path
 from torchmemlint.findings import Position, Span
 from torchmemlint.immutable import immutable
 from torchmemlint.source.decoding import LimitReached, UnreadableFile
+from torchmemlint.source.directives import comments
 from torchmemlint.syntax import cst, patterns, statements
 from torchmemlint.syntax.text import characters, code_of, parse_with_libcst
 from torchmemlint.syntax.trees import PARSING, Tree, Trees
@@ -162,6 +164,15 @@ class SourceModule:
     def rows(self) -> list[str]:
         """The lines of the file, without their line ends, as rows count them."""
         return self.rows_of(self.text)
+
+    def comments_in(self, span: Span) -> list[tuple[Position, str]]:
+        """The comments that begin in a stretch, and where."""
+        first, last = (bisect_left(self._comments, (place,)) for place in (span.start, span.end))
+        return self._comments[first:last]
+
+    @cached_property
+    def _comments(self) -> list[tuple[Position, str]]:
+        return [(Position(one.start[0], one.start[1] + 1), one.string) for one in comments("\n".join(self.rows))]
 
     @staticmethod
     def rows_of(text: str) -> list[str]:

@@ -13,7 +13,6 @@ from torchmemlint.flow.ir.places import Name, Temp
 from torchmemlint.flow.ir.reaching import defined
 from torchmemlint.rules.activations.attention.chain import Attention
 from torchmemlint.rules.activations.attention.fused import FusedCall, NoCallError
-from torchmemlint.source.directives import comments
 from torchmemlint.syntax.source_module import SourceModule
 
 WIDTH = 88  # a longer call is written over several lines
@@ -129,15 +128,11 @@ class _Rewriting:
     def _kept_comments(self, removals: tuple[Edit, ...]) -> Iterator[Edit]:
         """Yield what puts the comments of statements that go above the one that stays."""
         rows = self.source.rows
-        removed = [edit.span for edit in removals if "#" in edit.span.text(rows)]
+        removed = (edit.span for edit in removals if "#" in edit.span.text(rows))
+        found = [comment for span in removed for _, comment in self.source.comments_in(span)]
         first = self.statement.start
-        if removed and not rows[first.row - 1][: first.column - 1].strip():
+        if found and not rows[first.row - 1][: first.column - 1].strip():
             above = Position(first.row, 1)
-            found = [
-                comment.string
-                for comment in comments("\n".join(rows))
-                if any(span.start.row <= comment.start[0] < span.end.row for span in removed)
-            ]
             indent = rows[first.row - 1][: first.column - 1]
             yield Edit(Span(above, above), "".join(f"{indent}{one}\n" for one in found))
 
