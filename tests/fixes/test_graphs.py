@@ -51,12 +51,12 @@ def reasons(
         return [Finding("TML999", "wanted", Severity.WARNING, "it is marked", path, span, span, (), fix)]
 
     result = fix_text(text, recheck(text), recheck, unsafe=True, arriving=lambda text: reported(text).arriving)
-    return [re.sub(r"row \d+", "row N", why) for _, why in result.rolled_back]
+    return [re.sub(r"line \d+", "line N", why) for _, why in result.rolled_back]
 
 
 LOST = {
     "differentiated": (
-        "the graph of `enc(x)` is differentiated at row N, and would be lost",
+        "the graph of `enc(x)` is differentiated at line N, and would be lost",
         """
         #(
         h = enc(x)
@@ -65,7 +65,7 @@ LOST = {
         """,
     ),
     "in another function": (
-        "the graph of `enc(x)` is differentiated at row N, and would be lost",
+        "the graph of `enc(x)` is differentiated at line N, and would be lost",
         """
         class Agent:
             def encode(self, x):
@@ -81,7 +81,7 @@ LOST = {
         """,
     ),
     "returned": (
-        "the graph of `enc(x)` is returned at row N, and would be lost",
+        "the graph of `enc(x)` is returned at line N, and would be lost",
         """
         def encode(x):
             print(net(x).argmax().item())
@@ -92,7 +92,7 @@ LOST = {
         """,
     ),
     "returned by another method": (
-        "the graph of `enc(x)` is returned at row N, and would be lost",
+        "the graph of `enc(x)` is returned at line N, and would be lost",
         """
         class Agent:
             def encode(self, x):
@@ -106,7 +106,7 @@ LOST = {
         """,
     ),
     "given": (
-        "the graph of `enc(x)` is given to code that was not seen at row N, and would be lost",
+        "the graph of `enc(x)` is given to code that was not seen at line N, and would be lost",
         """
         def learn(x, learner):
             print(net(x).argmax().item())
@@ -126,7 +126,7 @@ LOST = {
         """,
     ),
     "trained": (
-        "a network may be trained by code that was not seen at row N, which would run with gradients off",
+        "a network may be trained by code that was not seen at line N, which would run with gradients off",
         """
         def fit(x, trainer):
             print(net(x).argmax().item())
@@ -215,7 +215,7 @@ def test_other_files_are_asked_as_well(tmp_path: Path) -> None:
     """
     (root / "program.py").write_text(HEAD + dedent(body))
     assert reasons(body, UNSAFE, root) == [
-        "the graph of `enc(x)` is differentiated at row N of main.py, and would be lost"
+        "the graph of `enc(x)` is differentiated at line N of main.py, and would be lost"
     ]
     context.forget()
 
