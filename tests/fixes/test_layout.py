@@ -96,6 +96,7 @@ def test_statements_are_laid_out_as_by_ruff(limit: int) -> None:
         ({"ruff.toml": "line-length = 79\n", "pyproject.toml": "[tool.ruff]\nline-length = 100\n"}, 79),
         ({"../pyproject.toml": "[tool.ruff]\nline-length = 99\n", "setup.cfg": "[flake8]\nmax-line-length = 120"}, 99),
         ({"setup.cfg": "[flake8]\nmax-line-length = 120\n"}, 120),
+        ({"setup.cfg": "[isort]\nline_length = 100\n"}, 100),
         ({".editorconfig": "[*.py]\nmax_line_length = 110\n"}, 110),
         ({".pre-commit-config.yaml": "- id: black\n  args: [--line-length=119]\n"}, 119),
         ({"pyproject.toml": "[tool.black\n"}, 88),

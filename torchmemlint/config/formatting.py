@@ -18,8 +18,11 @@ else:
 _LENGTH = 88  # of black's and ruff's lines, if nothing is said
 _SHORTEST = 20
 
-_LINTERS = ("setup.cfg", "tox.ini", ".flake8", ".pycodestyle", ".style.yapf", ".pylintrc", "pylintrc", ".editorconfig")
-_IN_LINTERS = re.compile(r"^[ \t]*(?:max[-_]line[-_]length|column_limit)[ \t]*[=:][ \t]*(\d+)", re.MULTILINE)
+_LINTERS = (
+    *("setup.cfg", "tox.ini", ".flake8", ".pycodestyle", ".style.yapf"),
+    *(".isort.cfg", "pyproject.toml", ".pylintrc", "pylintrc", ".editorconfig"),
+)
+_IN_LINTERS = re.compile(r"^[ \t]*(?:(?:max[-_])?line[-_]length|column_limit)[ \t]*[=:][ \t]*(\d+)", re.MULTILINE)
 _IN_HOOKS = re.compile(r"--line-length[=\s,'\"]+(\d+)")
 
 
