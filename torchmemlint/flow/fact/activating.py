@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from torchmemlint.flow.fact.escaping import escapes
 from torchmemlint.flow.fact.layers import SEQUENTIAL, Builders, Layer, Layers, first, last
+from torchmemlint.flow.fact.numbers import Numbers, argument
 from torchmemlint.flow.fact.reading import Building
 from torchmemlint.flow.fact.stacks import Stacks
 from torchmemlint.flow.fact.versions import Application, Version, in_order
 from torchmemlint.flow.fact.walks import Walk
-from torchmemlint.flow.ir.ops import CallMethod, Class, Function, Op, Super, Unit
+from torchmemlint.flow.ir.ops import CallMethod, Class, Function, Load, Op, Super, Unit
 from torchmemlint.knowledge import activations, autograd, saved_tensors
 
 _GAINING = activations.SAVES_ONE | activations.TRANSIENT
@@ -19,6 +20,8 @@ _FUNCTIONS = frozenset(
     name for name in activations.FUNCTIONS if (activations.functional(f"torch.{name}") or "")[9:] in _GAINING
 )
 _HOOKS = autograd.names("forward-hooks")
+_LINEAR = "torch.nn.Linear"
+_NARROW = 128  # features
 _COMPILING = frozenset({"torch.jit.script", "torch.jit.script_method"})
 
 
@@ -31,6 +34,7 @@ class Use:
     producer: str = ""  # the name of what makes the input
     made: Op | None = None  # and where that is built, or called
     applied: Op | None = None  # where the activation is called; None in a Sequential
+    narrow: bool = False  # are there so few features that only very many rows of them are large?
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,11 @@ class OutOfPlace:
     kind: str  # the class of torch.nn, by its last name
     built: Building  # where that is built, or the function called
     uses: tuple[Use, ...]
+
+    @property
+    def narrow(self) -> bool:
+        """Are there only few features, wherever it is used?"""
+        return all(use.narrow for use in self.uses)
 
 
 def out_of_place(builders: Builders, unit: Unit) -> Iterator[OutOfPlace]:
@@ -87,11 +96,31 @@ class _Uses:
                 for number, layers in enumerate(children):
                     after = children[number + 1] if number + 1 < len(children) else ()
                     for layer in layers:
-                        self._add(layer, _between(children[number - 1] if number else (), layer, after))
+                        self._add(layer, self._between(children[number - 1] if number else (), layer, after))
         stacks = Stacks(self._builders, function)
         for layer, before in stacks.pairs:
             after = tuple(behind for behind, one in stacks.pairs if one is not None and one is layer.made)
-            self._add(layer, _between((stacks.layer(before),), layer, after))
+            self._add(layer, self._between((stacks.layer(before),), layer, after))
+
+    def _between(self, before: Layers, layer: Layer, after: Layers) -> Use:
+        """Return how an activation is used between others in a Sequential."""
+        ends = [last(one) for one in before]
+        safe = bool(ends) and all(saved_tensors.output_is_free(one.kind) for one in ends)
+        unkept = bool(after) and all(saved_tensors.keeps_nothing(first(one).kind) for one in after)
+        gains = layer.kind.rpartition(".")[2] not in activations.SAVES_ONE or not unkept
+        if not ends:
+            return Use(safe, gains)
+        return Use(safe, gains, ends[0].kind, ends[0].made, narrow=all(map(self._is_narrow, ends)))
+
+    def _is_narrow(self, layer: Layer) -> bool:
+        if layer.kind != _LINEAR or layer.made is None:
+            return False
+        function, width = layer.made.owner, argument(layer.made, 1, "out_features")
+        made = self._builders.reading(function).made.get(width)
+        if isinstance(made, Load) and (default := self._builders.default(function, made.name.text)) is not None:
+            function, width = default
+        features = Numbers(function, self._builders.reading(function)).at_most(width)
+        return features is not None and features <= _NARROW
 
     def _is_base(self, cls: Class | None, call: Building) -> bool:
         """Is it the constructor of Sequential that a class calls which derives from it?"""
@@ -134,15 +163,6 @@ class _Uses:
             if not names.isdisjoint(_COMPILING):
                 return True
         return self._is_compiled(function.parent)
-
-
-def _between(before: Layers, layer: Layer, after: Layers) -> Use:
-    """Return how an activation is used between others in a Sequential."""
-    ends = [last(one) for one in before]
-    safe = bool(ends) and all(saved_tensors.output_is_free(one.kind) for one in ends)
-    unkept = bool(after) and all(saved_tensors.keeps_nothing(first(one).kind) for one in after)
-    gains = layer.kind.rpartition(".")[2] not in activations.SAVES_ONE or not unkept
-    return Use(safe, gains, ends[0].kind, ends[0].made) if ends else Use(safe, gains)
 
 
 def _is_fresh(walk: Walk, application: Application, version: Version) -> bool:

@@ -235,7 +235,7 @@ class Places:
         """Yield activations that could work in place."""
         for one in found:
             uses = tuple((use.producer, self._at(use.made), self._at(use.applied)) for use in one.uses)
-            doubts = frozenset(() if one.kind in activations.SAVES_ONE else {Doubt.SIZE})
+            doubts = frozenset({Doubt.SIZE} if one.narrow or one.kind not in activations.SAVES_ONE else ())
             yield Case(self.of(one.built), "TML301", doubts, about=Activating(one.kind, uses))
 
     def overwriting(self, found: Iterable[Overwritten]) -> Iterator[Case]:
