@@ -273,6 +273,10 @@ STATEMENTS = {
         "y = (\n    self.target(s)\n    .clamp(0)\n    .detach()\n)",
         "with torch.no_grad():\n    y = (\n        self.target(s)\n        .clamp(0)\n    )",
     ),
+    "detaching of what is joined": (
+        "y = torch.stack([self.target(one) for one in s]).detach()",
+        "with torch.no_grad():\n    y = torch.stack([self.target(one) for one in s])",
+    ),
     "two neighbours": (
         "y = self.target(s).detach()\n# the second\nz = self.target(y).detach()\n\ny = y + z",
         "with torch.no_grad():\n    y = self.target(s)\n    # the second\n    z = self.target(y)\n\ny = y + z",

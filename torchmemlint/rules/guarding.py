@@ -157,15 +157,24 @@ def _comes_from(node: ast.expr, told: Told) -> bool:
     span_of = told.facts.source.span_of
     while span_of(place_of(node)) != told.span:
         match node:
-            case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Call(func=inner):
+            case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.UnaryOp(operand=inner):
                 node = inner
-            case ast.UnaryOp(operand=inner):
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=made), args=[inner, *_]) if (
+                made in _JOINING and told.facts.program.imported.get(name) == "torch"
+            ):
+                node = inner
+            case ast.Call(func=inner) | ast.ListComp(elt=inner) | ast.GeneratorExp(elt=inner):
                 node = inner
             case ast.BinOp(left=left, right=right):
                 node = left if span_of(place_of(left)).contains(told.span) else right
+            case ast.List(elts=parts) | ast.Tuple(elts=parts) if parts:
+                node = next((one for one in parts if span_of(place_of(one)).contains(told.span)), parts[0])
             case _:
                 return False
     return True
+
+
+_JOINING = frozenset({"cat", "concat", "stack", "hstack", "vstack"})
 
 
 def _only_runs(statement: ast.stmt, facts: FileFacts, span: Span) -> bool:
