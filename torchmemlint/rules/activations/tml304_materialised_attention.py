@@ -36,7 +36,7 @@ class MaterialisedAttention(Rule):
             if fused and fused != found.beside(_FUSED):
                 continue
             scaled = target >= _SCALE_SINCE
-            edits = rewriting.edits(found, facts.source, with_scale=scaled) if available else ()
+            edits = rewriting.edits(found, facts, with_scale=scaled) if available else ()
             yield report_operation(
                 self,
                 facts,

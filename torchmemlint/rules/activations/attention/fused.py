@@ -40,10 +40,12 @@ class FusedCall:
         self._text_of = text_of
         self._taken = [(stage.step, stage.weights, test) for stage, test in _in_order(found)]
 
-    def written(self) -> tuple[str, list[str], str]:
-        """The function, its arguments, and what follows the call."""
+    def written(self) -> str:
+        """The call, and what follows it."""
         function = self._name_of("torch.nn.functional", "scaled_dot_product_attention")
         arguments, after, flat = self._operands()
+        if flat and after:
+            raise NoCallError  # likewise: who writes it makes other tensors to begin with
         if flat:
             arguments, after = [_applied(text, ".unsqueeze(0)") for text in arguments], ".squeeze(0)" + after
         for name, text in (("attn_mask", self._mask()), ("dropout_p", self._dropout()), ("scale", self._scale())):
@@ -53,7 +55,7 @@ class FusedCall:
         assert whole is not None
         takings = self.formula.takings(whole)
         viewed = any(isinstance(one.by, CallMethod) and one.by.name == "view" and one.index == 0 for one in takings)
-        return function, arguments, after + ".contiguous()" * viewed  # as the products are
+        return f"{function}({', '.join(arguments)}){after}{'.contiguous()' * viewed}"  # as the products are
 
     def _of(self, *kinds: Kind) -> list[tuple[Step, bool, Temp | None]]:
         return [taken for taken in self._taken if taken[0].kind in kinds]
@@ -88,6 +90,8 @@ class FusedCall:
                 undone = name == "mT"
         if undone and operation is not None and not operation.qualified:
             return self._text(operation.operands[0])
+        if operation is not None and operation.name in ("transpose", "permute"):
+            raise NoCallError  # to turn it twice computes the same, but nobody would write it
         return _applied(self._text(temp), ".transpose(-2, -1)")
 
     def _rank(self) -> int | None:

@@ -5,38 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.findings import Edit, Position, Span
+from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.calls import works_in_place
 from torchmemlint.flow.ir.control import If
 from torchmemlint.flow.ir.ops import Bind, CallMethod, GetAttribute, Load, Op, Operate, SetItem
 from torchmemlint.flow.ir.places import Name, Temp
 from torchmemlint.flow.ir.reaching import defined
-from torchmemlint.rules.activations.attention.chain import Attention
+from torchmemlint.rules.activations.attention.chain import Attention, Kind
 from torchmemlint.rules.activations.attention.fused import FusedCall, NoCallError
-from torchmemlint.syntax.source_module import SourceModule
-
-WIDTH = 88  # a longer call is written over several lines
+from torchmemlint.rules.leftovers import unread
 
 
-def edits(found: Attention, source: SourceModule, *, with_scale: bool) -> tuple[Edit, ...]:
+def edits(found: Attention, facts: FileFacts, *, with_scale: bool) -> tuple[Edit, ...]:
     """Edits that replace the attention by a call of the fused function; () where none can be given.
 
     `with_scale`: does the oldest torch in use have the argument `scale`?
     """
     try:
-        return _Rewriting(found, source).edits(with_scale)
+        return _Rewriting(found, facts).edits(with_scale)
     except NoCallError:
         return ()
 
 
 class _Rewriting:
-    def __init__(self, found: Attention, source: SourceModule) -> None:
+    def __init__(self, found: Attention, facts: FileFacts) -> None:
         self.found = found
-        self.source = source
+        self.facts = facts
+        self.source = source = facts.source
         self.formula = found.formula
         self.sum = source.span_of(found.sum.op.span)
         self.statement = source.statement_span(self.sum)
-        self.stages = dict.fromkeys(stage.step.op for stage in found.past())
+        self.stages = {stage.step.op: stage.step.kind for stage in found.past()}
         self.naming = [naming for op in self.stages for naming in self._naming(op)]  # what gives the stages names
 
     def edits(self, with_scale: bool) -> tuple[Edit, ...]:
@@ -47,7 +47,20 @@ class _Rewriting:
         self._check_names(dropped, call.moved, names)
         span = self._span_with_brackets()
         removals = tuple(self._removals(dropped))
-        return (*self._kept_comments(removals), *removals, Edit(span, self._laid_out(written, span)))
+        needless = self._needless_modules([*dropped, self.sum])
+        return (*self._kept_comments(removals), *removals, Edit(span, written), *needless)
+
+    def _needless_modules(self, gone: list[Span]) -> Iterator[Edit]:
+        """Yield what takes out the module of the softmax, where nothing else runs it."""
+        modules = {
+            op.name
+            for op in self.stages
+            if isinstance(op, CallMethod)
+            and self.stages[op] is Kind.SOFTMAX
+            and self.formula.flow.path(op.base) == "self"
+        }
+        for name in modules:
+            yield from unread(self.facts, name, gone)
 
     def _text(self, op: Op) -> str:
         return " ".join(self.source.span_of(op.span).text(self.source.rows).split())
@@ -126,10 +139,11 @@ class _Rewriting:
             yield Edit(Span(Position(first, 1), Position(last + 1, 1)), "")
 
     def _kept_comments(self, removals: tuple[Edit, ...]) -> Iterator[Edit]:
-        """Yield what puts the comments of statements that go above the one that stays."""
+        """Yield what puts comments above the statement that stays: not those behind what goes, which speak of that."""
         rows = self.source.rows
         removed = (edit.span for edit in removals if "#" in edit.span.text(rows))
-        found = [comment for span in removed for _, comment in self.source.comments_in(span)]
+        comments = (one for span in removed for one in self.source.comments_in(span))
+        found = [text for place, text in comments if not rows[place.row - 1][: place.column - 1].strip()]
         first = self.statement.start
         if found and not rows[first.row - 1][: first.column - 1].strip():
             above = Position(first.row, 1)
@@ -144,14 +158,3 @@ class _Rewriting:
         if alone and after.startswith(")."):
             return Span(Position(start.row, start.column - 1), Position(end.row, end.column + 1))
         return self.sum
-
-    def _laid_out(self, call: tuple[str, list[str], str], span: Span) -> str:
-        function, arguments, after = call
-        line = f"{function}({', '.join(arguments)}){after}"
-        rest = len(self.source.rows[span.end.row - 1]) - span.end.column + 1
-        if span.start.column - 1 + len(line) + rest <= WIDTH:
-            return line
-        row = self.source.rows[span.start.row - 1]
-        blank = row[: len(row) - len(row.lstrip())]
-        inner = "".join(f"{blank}    {argument},\n" for argument in arguments)
-        return f"{function}(\n{inner}{blank}){after}"
