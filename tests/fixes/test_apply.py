@@ -84,10 +84,15 @@ def test_a_fix_that_leaves_its_finding_is_rolled_back() -> None:
 
 
 def test_a_fix_that_brings_another_finding_is_rolled_back() -> None:
-    check = finder(("TML101", "one", "two"), ("TML102", "two", "two"))
+    check = finder(("TML102", "one", "two"), ("TML101", "two", "two"))
     text, applied, reasons = run("one\n", check)
     assert (text, applied) == ("one\n", 0)
-    assert reasons == ["it would bring TML102 (tml102) at line 1: found two"]
+    assert reasons == ["it would bring TML101 (tml101) at line 1: found two"]
+
+
+def test_a_fix_may_bring_a_finding_of_a_later_rule_that_is_fixed_next() -> None:
+    check = finder(("TML101", "one", "two"), ("TML102", "two", "three"))
+    assert run("one\n", check) == ("three\n", 2, [])
 
 
 def test_a_new_finding_of_the_same_rule_elsewhere_is_noticed() -> None:

@@ -232,6 +232,40 @@ def test_an_argument_goes_with_its_own_comment_only(name: str) -> None:
     assert fixed(before).text == after
 
 
+def test_workers_come_with_all_that_makes_them_worth_it() -> None:
+    before = LOADING.format(loader="    loader = DataLoader(data)").replace(", non_blocking=True", "")
+    assert fixed(before).text == LOADING.format(loader="    loader = DataLoader(data, num_workers=4, pin_memory=True)")
+
+
+BUFFERS = """
+import argparse
+
+import torch
+
+args = argparse.ArgumentParser().parse_args()
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+{buffers}
+for step in range(args.steps):
+    obs[step] = rewards[step] = values[step] = 1.0
+"""
+
+
+def test_buffers_that_are_made_in_a_row_are_made_alike() -> None:
+    rows = """
+    other = torch.zeros(9).to(device)
+
+    seen = torch.zeros(8).to(device)
+    obs = torch.zeros((args.steps, args.envs) + args.shape).to(device)
+    rewards = torch.zeros((8, 4), dtype=torch.float64).to(device)
+    drawn = torch.rand(8, 4).to(device)
+    values = torch.zeros(8, 4).to(device)
+    """
+    after = dedent(rows)
+    for made in ("8", "(args.steps, args.envs) + args.shape", "(8, 4), dtype=torch.float64"):
+        after = after.replace(f"({made}).to(device)", f"({made}, device=device)")
+    assert fixed(BUFFERS.format(buffers=dedent(rows))).text == BUFFERS.format(buffers=after)
+
+
 EVALUATING = """
 import torch
 from torch import nn

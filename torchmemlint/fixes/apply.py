@@ -58,10 +58,11 @@ def fix_text(
     `arriving(text)` says where graphs go that something may need, in what was rechecked last, or in the text itself.
     `formatting` is that of the project.
     A fix is kept only if the file still parses, its finding is gone and no other finding has appeared, unless that one
-    is less severe and is about what the fix wrote: a loss that is detached where it was added up may show a graph that
-    is built for nothing. And a safe fix must lose no graph that something may need, an unsafe one none that is surely
-    differentiated. Every round that changes the text puts fewer or less severe findings in the place of others,
-    so the rounds come to an end, and the last one leaves the text alone: applying the result again changes nothing.
+    is about what the fix wrote, and is less severe or fixed next: a loss that is detached where it was added up may
+    show a graph that is built for nothing. And a safe fix must lose no graph that something may need, an unsafe one
+    none that is surely differentiated. Every round that changes the text puts fewer or less severe findings, or those
+    of later rules, in the place of others, so the rounds come to an end, and the last one leaves the text alone:
+    applying the result again changes nothing.
     """
     applied: list[Finding] = []
     while True:
@@ -186,15 +187,27 @@ class _Trial:
 
 
 def _uncovers(candidate: _Candidate, new: Finding, change: Change, index: TextIndex) -> bool:
-    """Does a fix bring a finding about what it wrote, less severe than the one that it removes?"""
-    if new.severity.rank >= candidate.finding.severity.rank:
+    """Does a fix bring a finding about what it wrote, less severe than the one that it removes?
+
+    Or as severe, if it can be fixed in turn and is a later rule's, so that this comes to an end: batches that workers
+    load are worth pinning.
+    """
+    old = candidate.finding
+    if new.severity.rank >= old.severity.rank and not (new.severity is old.severity and _follows(new, old)):
         return False
-    shown = [evidence.span for evidence in new.evidence if evidence.filename is None]
+    shown = [new.span, *(evidence.span for evidence in new.evidence if evidence.filename is None)]
     for replaced in candidate.replacements:
         low, high = change.image(replaced.start)
         if any(index.offset(span.start) <= low and high <= index.offset(span.end) for span in shown):
             return True
     return False
+
+
+def _follows(new: Finding, old: Finding) -> bool:
+    """Is a finding of a later rule, with a fix that is made where that of another one is?"""
+    if new.code <= old.code or new.fix is None or old.fix is None or not new.fix.edits:
+        return False
+    return new.fix.applicability in (Applicability.SAFE, old.fix.applicability)
 
 
 def _parse_problem(text: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
 from torchmemlint.flow.fact.details import Creating
+from torchmemlint.rules.allocation.series import beside
 from torchmemlint.rules.arguments import WrittenCall
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.findings import offered
@@ -27,7 +28,7 @@ class HostThenDevice(TellingRule):
                 told.link(place, "copied to the device at once"),
             ],
             severity=Severity.ADVICE if told.case.advice else None,
-            fix=_fix(creating, told.call, created, device),
+            fix=_fix(told, created, device),
         )
 
 
@@ -38,12 +39,19 @@ def _device(moved: WrittenCall | None) -> str:
     return next((text_of(value) for name, value in named if name in ("", "device")), '"cuda"')
 
 
-def _fix(creating: Creating, moved: WrittenCall | None, created: WrittenCall | None, device: str) -> Fix:
-    edits: tuple[Edit, ...] = ()
-    if moved is not None and created is not None and creating.same_place:
-        written = created.piece.written
-        text = written(created.node)
-        if "#" not in written(moved.node)[len(text) :] and not text.startswith("("):
-            after = Span(created.span.end, moved.span.end)
-            edits = (*created.adding(f"device={device}"), Edit(after, ""))
+def _fix(told: Told, created: WrittenCall | None, device: str) -> Fix:
+    creating, moved = told.about(Creating), told.call
+    edits = _edits(moved, created, device) if creating.same_place else ()
+    if edits:
+        edits += tuple(edit for alike in beside(told) for edit in _edits(*alike, device))
     return offered("Pass `device=`", Applicability.SAFE if creating.exact else Applicability.UNSAFE, edits)
+
+
+def _edits(moved: WrittenCall | None, created: WrittenCall | None, device: str) -> tuple[Edit, ...]:
+    if moved is None or created is None:
+        return ()
+    written = created.piece.written
+    text = written(created.node)
+    if "#" in written(moved.node)[len(text) :] or text.startswith("("):
+        return ()
+    return (*created.adding(f"device={device}"), Edit(Span(created.span.end, moved.span.end), ""))
