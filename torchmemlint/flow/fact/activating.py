@@ -21,7 +21,7 @@ _FUNCTIONS = frozenset(
 )
 _HOOKS = autograd.names("forward-hooks")
 _LINEAR = "torch.nn.Linear"
-_NARROW = 128  # features
+_NARROW = 512  # features: 2 KiB for each row
 _COMPILING = frozenset({"torch.jit.script", "torch.jit.script_method"})
 
 
