@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from .building import EXPRESSIONS, Builder, expression, given_plainly, span, where
+from .conditions import collect_tested
 from .keys import key_of
 from .narrowing import mark_arguments
 from .ops import Call, CallMethod, GetAttribute, GetItem, Load, Super
@@ -72,6 +73,8 @@ def arguments(b: Builder, node: ast.Call) -> tuple[Argument, ...]:
             given.append(Argument(Spread.STARS, "", temp))
         else:
             b.mentions.add(name)
+            if name == "requires_grad":  # whether there is a graph depends on it, as on a test
+                collect_tested(value, b.frame.tested)
             given.append(Argument(NAMED, name, temp))
     return tuple(given)
 
