@@ -54,6 +54,10 @@ ARGUMENTS = {
         "loader = DataLoader(data, num_workers=2)  # of the images",
         "loader = DataLoader(data, num_workers=2, pin_memory=True)  # of the images",
     ),
+    "blanks around each sign": (
+        "loader = DataLoader(data, num_workers = 2)",
+        "loader = DataLoader(data, num_workers = 2, pin_memory = True)",
+    ),
     "a comment on the last argument": (
         """
         loader = DataLoader(

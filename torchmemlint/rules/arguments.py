@@ -13,6 +13,7 @@ from torchmemlint.syntax import cst
 from torchmemlint.syntax.source_module import Piece
 from torchmemlint.syntax.text import text_of
 
+_SPACED = re.compile(r"\w+ = ")
 _COMMENT_BEHIND = re.compile(r"[ \t]*(,?)[ \t]*#")
 _REST = re.compile(r"[ \t]*(,?)[ \t]*(?:#.*)?$")  # of a row, behind an argument
 
@@ -56,6 +57,9 @@ class WrittenCall:
             return (Edit(Span(between, between), text),)
         last = self.piece.span(self.node.args[-1])  # not that of its value, which leaves the brackets of a tuple out
         rows = self.facts.source.rows
+        named = [one for one in self.node.args if one.keyword is not None]
+        if named and all(_SPACED.match(self.piece.span(one).text(rows)) for one in named):
+            text = text.replace("=", " = ", 1)
         before = rows[last.start.row - 1][: last.start.column - 1]
         row, column = last.end.row, last.end.column
         behind = _COMMENT_BEHIND.match(rows[row - 1], column - 1)
