@@ -18,6 +18,10 @@ _Spot: TypeAlias = tuple[
     Path, tuple[int, ...]
 ]  # a stretch of a file: of that which is changed, in offsets of the old text
 _TRAINING = frozenset({Arriving.DIFFERENTIATED, Arriving.HOOKED, Arriving.TRAINED})
+_LOSSES = {
+    Arriving.TRAINED: "which would run with gradients off",
+    Arriving.ASKED: "and the answer would be another",
+}
 _SHOWN = 40  # characters of code
 
 
@@ -36,8 +40,7 @@ def first_difference(change: Change, path: Path, before: Arrivals, after: Arriva
         gained = [one for one in gained if not one.doubtful]
     if lost:
         first = _first(lost)
-        loss = "which would run with gradients off" if first.how is Arriving.TRAINED else "and would be lost"
-        return f"{old.told(first)}, {loss}"
+        return f"{old.told(first)}, {_LOSSES.get(first.how, 'and would be lost')}"
     return f"{new.told(_first(gained))} with the fix alone" if gained else None
 
 
@@ -65,6 +68,8 @@ class _Text:
         where = self._where(one.at)
         if one.how is Arriving.TRAINED:
             return f"a network {one.how.value} {where}"
+        if one.how is Arriving.ASKED:
+            return f"{one.how.value} {where}"
         places, name = one.begin
         what = f"of what `{name}` is given" if name and places else f"of {self._code(places)}"
         return f"the graph {what} {one.how.value} {where}"

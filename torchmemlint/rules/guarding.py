@@ -12,6 +12,7 @@ import re
 import textwrap
 import tokenize
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from torchmemlint.doubts import is_sure
 from torchmemlint.findings import Applicability, Edit, Fix, Position, Span
@@ -94,7 +95,54 @@ def without_gradients(told: Told, *, wholly: bool) -> Fix | None:
 
 
 def _best(told: Told) -> Applicability:
-    return Applicability.SAFE if is_sure(told.doubts) else Applicability.UNSAFE
+    sure = is_sure(told.doubts) and not _runs_unseen(tuple(told.facts.source.statements))
+    return Applicability.SAFE if sure else Applicability.UNSAFE
+
+
+@lru_cache(maxsize=8)
+def _runs_unseen(body: tuple[ast.stmt, ...]) -> bool:
+    """May code of a file that stores something, or trains, run where no call of it is written?"""
+    for node in (node for one in body for node in ast.walk(one)):
+        match node:
+            case ast.Call(func=ast.Name(id=name)) if name in _RUNNERS:
+                return True
+            case ast.Call(func=ast.Attribute(attr=name)) if name in _LATER:
+                return True
+            case ast.ClassDef(bases=bases, body=methods):
+                is_meta = any(isinstance(base, ast.Name) and base.id == "type" for base in bases)
+                if any(_runs_by_itself(one, is_meta) and _leaves_something(one) for one in methods):
+                    return True
+    return False
+
+
+def _runs_by_itself(method: ast.stmt, is_meta: bool) -> bool:
+    """Is it a method that Python calls where that is not written, and the analysis does not follow?"""
+    if not isinstance(method, ast.FunctionDef) or not (method.name.startswith("__") and method.name.endswith("__")):
+        return False
+    return is_meta or method.name not in _FOLLOWED
+
+
+def _leaves_something(method: ast.stmt) -> bool:
+    """Does a method store what others may find, of what a call gives, or differentiate something?"""
+    for node in ast.walk(method):
+        match node:
+            case ast.Assign(targets=targets, value=ast.Call()) if any(
+                isinstance(target, ast.Attribute | ast.Subscript) for target in targets
+            ):
+                return True
+            case ast.Global() | ast.Attribute(attr="backward"):
+                return True
+    return False
+
+
+_RUNNERS = frozenset({"exec", "eval"})
+_LATER = frozenset({"callback", "finalize", "methodcaller"})  # of `ExitStack`, `weakref`, `operator`
+_FOLLOWED = frozenset(
+    f"__{name}__"
+    for name in (
+        "init call enter exit getitem setitem missing iter next getattr get post_init add sub mul matmul".split()
+    )
+)
 
 
 def around_function(told: Told) -> Fix | None:

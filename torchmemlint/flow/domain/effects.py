@@ -239,6 +239,7 @@ class Put(Effect):
 
     sources: frozenset[Source]
     names: frozenset[str]
+    escapes: bool = False  # with an exception, or by an iterator that goes on elsewhere: who gets it is not followed
 
 
 @dataclass(slots=True, eq=False)

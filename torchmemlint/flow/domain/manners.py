@@ -45,7 +45,11 @@ class Remark(enum.Enum):
     VOLATILE = "a tensor is asked to record no graph in a way that has no effect"
     MODULE_ATTRIBUTE = "`requires_grad` of a module is set, as if it were a tensor"
     THREADED = "a function is run in another thread, where gradients are on"
+    ASKED = "it is asked whether gradients are recorded"
     DATA = "the values of what may be a tensor are taken by way of `.data`"
+
+
+TAKEN_UP = frozenset({Remark.THREADED, Remark.ASKED, Remark.DATA})  # by rules that ask for more than that it happens
 
 
 class Given(NamedTuple):

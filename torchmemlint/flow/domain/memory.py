@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from torchmemlint.flow.domain.effects import Derive, Differentiate, Erase, Forward, Put, Renew, Slotted, Write
 from torchmemlint.flow.domain.frame import Frame, Written
 from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, Mode, State, by_caller, load, reached, renew, visible
@@ -19,6 +21,7 @@ from torchmemlint.flow.domain.refs import (
     Leaf,
     Method,
     Object,
+    Parameters,
     Phi,
     Place,
     Point,
@@ -34,6 +37,7 @@ from torchmemlint.flow.domain.refs import (
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join, of, with_graph
 
 _NO_HOLDERS = (External, Method)
+_OF_TENSORS = frozenset({"data", "grad", ELEMENT})
 _INNER = frozenset({Kind.LIST, Kind.TUPLE, Kind.LAZY, Kind.DICT})
 _REPLACEABLE = frozenset({Kind.LIST, Kind.DICT, Kind.TENSOR})
 _RENEWED = frozenset({Kind.LIST, Kind.DICT, Kind.INSTANCE})
@@ -66,12 +70,18 @@ def write(
     single = len(base.refs) == 1 and not weak and not base.open and key is not ELEMENT
     if isinstance(key, Ref) and _is_listed(state, key, base):
         key = Special.NAMED
+    if not base.refs and not item:
+        escape(frame, state, [value], point)
     for holder in base.each():
         if isinstance(holder, _NO_HOLDERS):
+            escape(frame, state, [value], point)
             continue
         strong = single and not (type(holder) is Object and holder.older)
         sources = reached(state, value, HOLDERS)
-        if type(holder) is Object and holder.kind is Kind.TENSOR:
+        is_tensor = type(holder) is Object and holder.kind is Kind.TENSOR
+        if (is_tensor or type(holder) is Parameters) and not item and key not in _OF_TENSORS:
+            escape(frame, state, [value], point)
+        if is_tensor:
             changed_in_place(frame, state, of(holder), sources, point)
             continue
         if is_outside(holder):
@@ -117,6 +127,13 @@ def held_under(state: State, holder: Ref, key: Key) -> list[Value]:
     """Return what a holder has under a key. What it had under one that is another each time is an element by now."""
     keys = (key, ELEMENT) if isinstance(key, Ref) else (key,)
     return [held for k in keys if (held := state.heap.get(holder, k)) is not None]
+
+
+def escape(frame: Frame, state: State, values: Iterable[Value], point: Point) -> None:
+    """Take down that something goes where it is not followed: with an exception, or by an iterator that goes on."""
+    sources = frozenset(s for value in values for s in reached(state, value) if type(s) not in (Leaf, Bare))
+    if sources:
+        frame.log(Put(point, sources, frozenset(), True))
 
 
 def unsettle(state: State, handed: Value) -> None:

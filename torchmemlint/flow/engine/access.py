@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.effects import Load, Renew
 from torchmemlint.flow.domain.frame import CallSite, Frame
-from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, elements, load, reached
+from torchmemlint.flow.domain.heap import BOXES, ELEMENT, Mode, State, elements, load, reached
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.memory import differentiate, forget, renew_keys, write
 from torchmemlint.flow.domain.refs import (
@@ -165,11 +165,11 @@ def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: st
     return UNKNOWN
 
 
-def _is_read_by_caller(frame: Frame, holder: Ref, key: Key, item: bool) -> bool:
-    """Does only the caller know what lies behind a symbol: what calls may have written, or whether it is a tensor?"""
+def _is_read_by_caller(frame: Frame, state: State, holder: Ref, key: Key, item: bool) -> bool:
+    """Does only the caller know what lies behind a symbol: what calls wrote or make there, or if it is a tensor?"""
     if key == "data" and not item:
         return not frame.entry and type(holder) is not Globals
-    if frame.entry or not (frame.calls or frame.loops) or type(root(holder)) is Result:
+    if frame.entry or not (frame.calls or frame.loops or state.mode is Mode.OFF) or type(root(holder)) is Result:
         return False
     return item or key in frame.machine.index.stored
 
@@ -185,7 +185,7 @@ def _behind(frame: Frame, state: State, holder: Ref, base: Value, name: Key, poi
         gradients.read(frame, state, holder, point)
     if name == "grad_fn" and base.graph:
         differentiate(frame, state, base.graph, point, True)  # who walks through the graph needs it
-    if own is None and _is_read_by_caller(frame, holder, name, item):
+    if own is None and _is_read_by_caller(frame, state, holder, name, item):
         own = _asked(frame, state, symbol(holder), name, item, point, holder)
         if not item and name in tensors.NO_GRAPH_ATTRIBUTES:
             return own  # without the graph of what it is read from
@@ -268,10 +268,11 @@ def _item_of(frame: Frame, state: State, holder: Ref, base: Value, key: Key, poi
         if holder.kind in BOXES:
             return containers.item(frame, state, holder, key, containers.through(base), point)
         if holder.kind is Kind.INSTANCE:
-            method = instances.member(frame, state, holder, "__getitem__")
+            method, own = instances.member(frame, state, holder, "__getitem__"), state.heap.get(holder, key)
+            if method is None and own is None:
+                method = instances.member(frame, state, holder, "__missing__")
             if method is not None:
                 return frame.machine.call(frame, state, method, Arguments([PLAIN]), point)
-            own = state.heap.get(holder, key)
             if own is not None:
                 return own
             if instances.is_module(frame, holder):

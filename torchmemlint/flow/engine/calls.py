@@ -299,7 +299,7 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
         return tensors.method(site, receiver, name)
     if name in modules.METHODS:
         return _module_method(site, target, receiver, name)
-    if name in containers.ON_SYMBOLS:
+    if name in containers.ON_SYMBOLS and (frame.entry or name not in frame.machine.index.operators):
         return containers.method(site, target, name, receiver.graph)
     if gradients.freezes(name):
         gradients.set_requires_grad(frame, state, of(target), Value(constant=False), site.point)

@@ -7,6 +7,7 @@ from torchmemlint.flow.domain.effects import Fork
 from torchmemlint.flow.domain.frame import CallSite, Frame, Transfer
 from torchmemlint.flow.domain.heap import Mode, State
 from torchmemlint.flow.domain.manners import Reading
+from torchmemlint.flow.domain.memory import escape
 from torchmemlint.flow.domain.refs import Loop
 from torchmemlint.flow.domain.values import UNKNOWN, Value, join
 from torchmemlint.flow.engine import access, conditions
@@ -167,6 +168,8 @@ def _enter(frame: Frame, state: State, op: Enter) -> None:
 
 def _return(frame: Frame, state: State, op: Return) -> None:
     value = value_of(frame, op.src)
+    if frame.function.generator:
+        escape(frame, state, [value], frame.at(op))  # `StopIteration` carries it
     frame.returned = join(frame.returned, value)
     frame.exits.append(state.copy())
     state.dead = True
@@ -187,6 +190,7 @@ def _continue(frame: Frame, state: State, op: Continue) -> None:
 
 
 def _raise(frame: Frame, state: State, op: Raise) -> None:
+    escape(frame, state, [frame.temps[src] for src in op.carried], frame.at(op))
     if frame.raised:
         frame.raised[-1].append(state.copy())
     state.dead = True

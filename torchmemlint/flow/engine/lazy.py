@@ -6,7 +6,7 @@ from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State, visible
 from torchmemlint.flow.domain.kinds import Kind, Special
-from torchmemlint.flow.domain.memory import each_key, renew_keys
+from torchmemlint.flow.domain.memory import each_key, escape, renew_keys
 from torchmemlint.flow.domain.refs import PATH_LIMIT, Object, Parameters, Point, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, constant, join, of
 from torchmemlint.flow.ir.control import For
@@ -23,8 +23,12 @@ def following(frame: Frame, state: State, holder: Object, point: Point) -> Value
         return UNKNOWN
     iterate = frame.machine.iterate
     match holder.about:
-        case "through" | "cycle":
+        case "through":
             return iterate(frame, state, parts[0], point)
+        case "cycle" | "tee":  # they give an item again
+            found = iterate(frame, state, parts[0], point)
+            escape(frame, state, [found], point)
+            return found
         case "values":
             return _value_of(frame, state, parts[0], point)
         case "keys":

@@ -6,7 +6,7 @@ from torchmemlint.closure import closure
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import HOLDERS, Mode
 from torchmemlint.flow.domain.kinds import Kind
-from torchmemlint.flow.domain.manners import How, Remark, Reset, Stored
+from torchmemlint.flow.domain.manners import TAKEN_UP, How, Reset, Stored
 from torchmemlint.flow.domain.memory import differentiate
 from torchmemlint.flow.domain.refs import (
     Derived,
@@ -141,12 +141,12 @@ class Noting(Renaming):
         """Put something into a container that the callee made; into those of others, its writes do."""
         sources = self.sources(effect.sources)
         if sources:
-            self.frame.log(fx.Put(self.at(effect), sources, effect.names))
+            self.frame.log(fx.Put(self.at(effect), sources, effect.names, effect.escapes))
 
     def note(self, effect: fx.Note) -> None:
         """Note what is remarkable in the callee, or in what its caller wants of it."""
         flag, at = self.value(effect.flag), self.at(effect)
-        if effect.what in (Remark.DATA, Remark.THREADED):
+        if effect.what in TAKEN_UP:
             self.frame.log(fx.Note(at, effect.what, of=self.value(effect.of), mode=self.mode(effect.mode)))
             return
         within = effect.within and effect.within.below(self.calls)

@@ -11,7 +11,7 @@ from torchmemlint.flow.domain.frame import Frame, Transfer
 from torchmemlint.flow.domain.heap import ELEMENT, Mode, State, graph_of, reached
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Remark
-from torchmemlint.flow.domain.memory import changed_in_place, computed, erase, write, write_variable
+from torchmemlint.flow.domain.memory import changed_in_place, computed, erase, escape, write, write_variable
 from torchmemlint.flow.domain.refs import PATH_LIMIT, External, Globals, Key, Object, Point, Ref, Result
 from torchmemlint.flow.domain.values import NONE, PLAIN, UNKNOWN, Value, constant, of
 from torchmemlint.flow.engine import access, calls, instances
@@ -160,6 +160,8 @@ def _part_of(frame: Frame, state: State, base: Value, key: SliceKey, point: Poin
 def _set_item(frame: Frame, state: State, op: ops.SetItem) -> None:
     base, value, point = frame.temps[op.base], frame.temps[op.src], frame.at(op)
     holders = [r for r in base.refs if not (type(r) is Object and r.kind is Kind.TENSOR)]
+    if any(type(r) is Globals for r in holders):  # `globals()[name]`: who reads the name is not known
+        escape(frame, state, [value], point)
     if holders:
         setter = instances.item_setter(frame, state, base)
         if setter is not None:

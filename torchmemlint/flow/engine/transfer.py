@@ -7,7 +7,7 @@ from torchmemlint.flow.domain.frame import CallSite, Frame, Transfer
 from torchmemlint.flow.domain.heap import BOXES, ELEMENT, Mode, State, graph_of, reached
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Reading
-from torchmemlint.flow.domain.memory import begin, changed_in_place, computed, discrete, write
+from torchmemlint.flow.domain.memory import begin, changed_in_place, computed, discrete, escape, write
 from torchmemlint.flow.domain.refs import ClassRef, Code, Counted, Input, Key, Object, Point, Ref, SuperRef
 from torchmemlint.flow.domain.values import (
     NO_SOURCES,
@@ -28,7 +28,7 @@ from torchmemlint.flow.domain.values import (
 from torchmemlint.flow.engine import access, calls, conditions, instances
 from torchmemlint.flow.engine.narrowing import narrow
 from torchmemlint.flow.engine.places import PLACES, ask_for_gradients, key_of, store
-from torchmemlint.flow.ir import ops
+from torchmemlint.flow.ir import ops, waiting
 from torchmemlint.flow.ir.control import Await, Check, Yield
 from torchmemlint.flow.ir.defuse import of_gradient
 from torchmemlint.flow.ir.places import NO_TEMP, Argument, Spread
@@ -309,6 +309,8 @@ def _yield(frame: Frame, state: State, op: Yield) -> None:
         value = access.consume(frame, state, frame.temps[op.src], NOTHING, frame.at(op))
     else:
         value = value_of(frame, op.src)
+    held = [state.variables[name] for name in waiting.held(frame.function) if name in state.variables]
+    escape(frame, state, held, frame.at(op))
     frame.yielded = join(frame.yielded, value)
     frame.yield_mode = state.mode
     frame.temps[op.dst] = symbol(Input.of(frame.function, Special.SENT))

@@ -14,7 +14,7 @@ from torchmemlint.closure import closure
 from torchmemlint.doubts import Doubt, is_sure
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import HOLDERS, Mode, reached
-from torchmemlint.flow.domain.manners import Reading
+from torchmemlint.flow.domain.manners import Reading, Remark
 from torchmemlint.flow.domain.refs import Bare, Begun, Behind, Input, Point, Result, Source, root
 from torchmemlint.flow.fact.codes import code_of_kept
 from torchmemlint.flow.fact.details import Arrival, Arriving, Begin
@@ -103,6 +103,9 @@ class _Arriving:
         for call in teaching(run, self.evidence):
             if call.mode is not Mode.OFF:
                 yield Arriving.TRAINED, self._chain(call.point), ((), "")
+        for note in run.effects(fx.Note):
+            if note.what is Remark.ASKED and note.mode is not Mode.OFF:
+                yield Arriving.ASKED, self._chain(note.point), ((), "")
 
     def _arrive(
         self, how: Arriving, at: tuple[Place, ...], sources: Iterable[Source], idle: Set[Source]

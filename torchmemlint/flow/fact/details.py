@@ -25,6 +25,7 @@ class Arriving(enum.Enum):
     STORED = "is stored"
     GIVEN = "is given to code that was not seen"
     TRAINED = "may be trained by code that was not seen"
+    ASKED = "it is asked whether gradients are recorded"
 
 
 Begin: TypeAlias = tuple[tuple[Place, ...], str]  # where a graph begins, with the calls that led there; a parameter

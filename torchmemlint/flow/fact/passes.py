@@ -63,6 +63,7 @@ class Passes:
         for slotted in run.effects(fx.Slotted):
             if slotted.slot.holder in lasting or self._is_part(slotted.slot.holder):
                 sources |= slotted.sources
+        sources.update(*(put.sources for put in run.effects(fx.Put) if put.escapes))
         for write in run.effects(fx.Write):
             if write.key is Special.CACHED:  # a decorator hands it out to whoever calls next
                 sources |= reached(run.state, write.value)

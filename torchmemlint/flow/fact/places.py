@@ -10,7 +10,7 @@ from typing import Any
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.kinds import Kind
-from torchmemlint.flow.domain.manners import How, Remark, Stored
+from torchmemlint.flow.domain.manners import TAKEN_UP, How, Stored
 from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Behind, Counted, Graph, Object, Point, Result, Source, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import details, roles
@@ -101,7 +101,7 @@ class Places:
         """Yield what is remarkable by itself, done past autograd, or collected on a device."""
         for run, evidence in done:
             for note in run.effects(fx.Note):  # what only a caller knows that was not seen is not remarkable
-                if note.what not in (Remark.DATA, Remark.THREADED) and note.flag.known and note.point.chain():
+                if note.what not in TAKEN_UP and note.flag.known and note.point.chain():
                     yield self.at(note.point, "TML202", within=self.first(note.within), remark=note.what)
             for one in bypasses(run, evidence):
                 graphs = self.begun(run, evidence, one.sources)

@@ -137,9 +137,10 @@ class Continue(Op):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Raise(Op):
-    """Leaves the function, or goes to a handler. `src` may be NO_TEMP."""
+    """Leaves the function, or goes to a handler. `src` may be NO_TEMP; `carried`: what the exception is made of."""
 
     src: Temp
+    carried: tuple[Temp, ...] = ()
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -287,7 +287,9 @@ def fail(b: Builder, node: ast.Raise) -> None:
     src = NO_TEMP if node.exc is None else b.expression(node.exc)
     if node.cause is not None:
         b.expression(node.cause)
-    b.block.append(Raise(b.function, span(node), src))
+    made = b.block[-1] if isinstance(node.exc, ast.Call) else None
+    carried = tuple(one.temp for one in made.arguments) if isinstance(made, Call | CallMethod) else ()
+    b.block.append(Raise(b.function, span(node), src, (src, *carried) if src is not NO_TEMP else ()))
 
 
 @statement("Assert")

@@ -19,6 +19,7 @@ from torchmemlint.flow.ir.places import SOME_PART
 from torchmemlint.flow.models import containers, namespaces
 
 Model = Callable[[CallSite], Value]
+_TEES = 8  # iterators that one is split into
 
 
 def _numbers(site: CallSite) -> Value:
@@ -113,11 +114,19 @@ def _any_item(site: CallSite) -> Value:
     """`max(a, b)`, `next(it, default)` and the like: one of what is given."""
     if len(site.arguments.positional) == 1:
         value = site.arguments.positional[0]
-        return site.iterate(value) if value.refs else value
+        return _ranked(site, site.iterate(value) if value.refs else value)
     found = site.arguments.joined()
     refs = frozenset(r for r in found.refs if not isinstance(r, NUMBERS))
     bounded = any(type(value.constant) is int for value in site.arguments.positional)
     return found if refs == found.refs and not bounded else found._replace(refs=refs, open=True)
+
+
+def _ranked(site: CallSite, item: Value) -> Value:
+    """Return an item that `key=` is called on."""
+    key = site.arguments.named.get("key")
+    if key is not None and key.refs:
+        site.frame.read(sources_of(site.state, [site.call(key, item)]), Reading.NUMBER)
+    return item
 
 
 def _integer(site: CallSite) -> Value:
@@ -144,7 +153,7 @@ def _is_made_before(iterator: Value, loop: While) -> bool:
 def _chosen(site: CallSite) -> Value:
     """`sorted(xs)`, `random.sample(xs, k)`: a list of items of what is given."""
     box = containers.made(site, Kind.LIST, "sorted")
-    site.consume(site.value(0), box)
+    _ranked(site, site.consume(site.value(0), box))
     return Value(box.refs, containers.through(site.value(0)))
 
 
@@ -188,6 +197,13 @@ def _iter(site: CallSite) -> Value:
     if value.refs:
         site.frame.log(Serve(site.point, "iter", site.arguments))
     return value if len(value.refs) == 1 and _is_iterator(value) else containers.lazy(site, "through", [value])
+
+
+def _tee(site: CallSite) -> Value:
+    """`itertools.tee(it)`: each gives the same items."""
+    number = site.constant(1, "n", 2)
+    through = containers.lazy(site, "tee", [site.value(0)])
+    return containers.row(site, "tee", [through] * (number if isinstance(number, int) and 0 < number <= _TEES else 1))
 
 
 def _is_iterator(value: Value) -> bool:
@@ -316,6 +332,7 @@ FUNCTIONS: dict[str, Model] = {
     "itertools.chain.from_iterable": _through,
     "iter": _iter,
     **dict.fromkeys(_ITERATORS, _through),
+    "itertools.tee": _tee,
     "functools.partial": _partial,
     "functools.reduce": _reduce,
     "collections.namedtuple": _namedtuple,
@@ -325,6 +342,7 @@ FUNCTIONS: dict[str, Model] = {
     "importlib.import_module": namespaces.module,
     "setattr": _setattr,
     "locals": _locals,
+    "globals": lambda site: of(Globals.of(site.frame.function.unit.name)),
     "vars": lambda site: site.value(0),
     "weakref.proxy": lambda site: site.value(0)._replace(constant=WEAK),  # a proxy stands for its object
     "typing.cast": lambda site: site.value(1, "val"),

@@ -58,6 +58,7 @@ def construct(site: CallSite, qualified: str) -> Value | None:
 def current(site: CallSite) -> Value:
     """Return whether gradients are on, as far as that is known; else a value by which the mode can be set again."""
     mode = site.state.mode
+    site.frame.log(Note(site.point, Remark.ASKED, mode=mode))
     if mode in (Mode.ON, Mode.OFF):
         return Value(constant=mode is Mode.ON)
     return of(Object.of(Kind.MODE, site.point.site, site.point.context, mode))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from torchmemlint.flow.domain.arguments import Arguments
-from torchmemlint.flow.domain.effects import Evidence, Move, Use
+from torchmemlint.flow.domain.effects import Evidence, Move, Note, Use
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, Mode, State, graph_of, reached
 from torchmemlint.flow.domain.kinds import PIECES, Kind
-from torchmemlint.flow.domain.manners import Reading
+from torchmemlint.flow.domain.manners import Reading, Remark
 from torchmemlint.flow.domain.memory import bare, changed_in_place, computed, differentiate, discrete, sources_of
 from torchmemlint.flow.domain.refs import (
     Derived,
@@ -59,6 +59,8 @@ _NO_GRAPH = torch_api.METADATA | frozenset(
 
 def without_graph(frame: Frame, state: State, base: Value, name: str, point: Point) -> Value:
     """Return an attribute of a tensor that has no graph; `data` are its numbers, as `detach()` gives them."""
+    if name in ("requires_grad", "is_leaf") and base.graph:
+        frame.log(Note(point, Remark.ASKED, mode=state.mode))
     return _detached(frame, base, graph_of(state, base), point) if name == "data" else PLAIN
 
 

@@ -30,7 +30,7 @@ _OPERATORS = frozenset(
     f"__{way}{name}__"
     for way in ("", "i")
     for name in ("add", "sub", "mul", "truediv", "matmul", "or", "lshift", "rshift", "and")
-)
+) | {"get", "items", "keys", "pop", "popleft", "values"}
 _RUNNING = frozenset({"__init__", "forward"})
 _OPERATIONS = frozenset(
     f"torch.autograd.{name}" for name in ("Function", "function.Function", "function.InplaceFunction")
@@ -53,7 +53,7 @@ class Index:
     _libraries: dict[Class, frozenset[str]] = field(default_factory=dict)
 
     stored: set[str] = field(default_factory=set)  # attributes that are assigned to outside of constructors
-    operators: set[str] = field(default_factory=set)  # those that some class defines
+    operators: set[str] = field(default_factory=set)  # and readers of containers: those that some class defines
     _names: dict[tuple[Unit, str], Value | None] = field(default_factory=dict)
     _resolved: dict[str, Value | None] = field(default_factory=dict)
     _setters: dict[Class, dict[str, Function]] = field(default_factory=dict)
