@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torchmemlint.flow.fact.escaping import escapes
+from torchmemlint.flow.fact.escaping import escapes, is_taken_apart
 from torchmemlint.flow.fact.layers import SEQUENTIAL, Builders, Layer, Layers, first, last
 from torchmemlint.flow.fact.numbers import Numbers, argument
 from torchmemlint.flow.fact.reading import Building
 from torchmemlint.flow.fact.stacks import Stacks
 from torchmemlint.flow.fact.versions import Application, Version, in_order
 from torchmemlint.flow.fact.walks import Walk
-from torchmemlint.flow.ir.ops import CallMethod, Class, Function, Load, Op, Super, Unit
+from torchmemlint.flow.ir.ops import CallMethod, Class, Function, Load, Op, Operate, Super, Unit
 from torchmemlint.knowledge import activations, autograd, saved_tensors
 
 _GAINING = activations.SAVES_ONE | activations.TRANSIENT
 _FUNCTIONS = frozenset(
     name for name in activations.FUNCTIONS if (activations.functional(f"torch.{name}") or "")[9:] in _GAINING
 )
-_HOOKS = autograd.names("forward-hooks")
+_HOOKS = autograd.names("forward-hooks") | autograd.names("module-hooks")
+_EXTRACTING = frozenset("symbolic_trace Interpreter create_feature_extractor IntermediateLayerGetter".split())
+_WATCHING = _HOOKS | _EXTRACTING  # they get, or mark, what is computed between two layers
 _LINEAR = "torch.nn.Linear"
 _NARROW = 512  # features: 2 KiB for each row
 _COMPILING = frozenset({"torch.jit.script", "torch.jit.script_method"})
@@ -54,7 +56,7 @@ class OutOfPlace:
 def out_of_place(builders: Builders, unit: Unit) -> Iterator[OutOfPlace]:
     """Yield the activations of a file that could work in place, those first that keep something for backward."""
     mentioned = frozenset().union(*(function.mentions for function in unit.functions))
-    if (mentioned.isdisjoint(_GAINING) and mentioned.isdisjoint(_FUNCTIONS)) or not mentioned.isdisjoint(_HOOKS):
+    if (mentioned.isdisjoint(_GAINING) and mentioned.isdisjoint(_FUNCTIONS)) or not mentioned.isdisjoint(_WATCHING):
         return
     found = _Uses(builders, unit)
     for made, uses in sorted(found.of.items(), key=lambda item: found.kinds[item[0]] not in activations.SAVES_ONE):
@@ -82,16 +84,24 @@ class _Uses:
 
     def _add(self, layer: Layer, use: Use) -> None:
         kind, made = layer.kind.rpartition(".")[2], layer.made
-        if made is not None and made.owner.unit is self._unit and layer.named and not layer.said and kind in _GAINING:
+        if made is None or made.owner.unit is not self._unit or self._is_negative(made):
+            return
+        if layer.named and not layer.said and kind in _GAINING:
             self.kinds[made] = kind
             self.of.setdefault(made, {})[use] = None
+
+    def _is_negative(self, made: Building) -> bool:
+        """Is an activation given a negative slope? In place, its backward would raise."""
+        given = map(self._builders.reading(made.owner).made.get, (argument.temp for argument in made.arguments))
+        return any(isinstance(op, Operate) and op.operator == "-" and len(op.operands) == 1 for op in given)
 
     # In a Sequential.
 
     def _stacked(self, function: Function) -> None:
         reading = self._builders.reading(function)
         for call in reading.calls:
-            if reading.called(call) == SEQUENTIAL or self._is_base(function.cls, call):
+            stacked = reading.called(call) == SEQUENTIAL and not is_taken_apart(self._builders, call)
+            if stacked or self._is_base(function.cls, call):
                 children = self._builders.children(function, call) or ()
                 for number, layers in enumerate(children):
                     after = children[number + 1] if number + 1 < len(children) else ()

@@ -5,17 +5,23 @@ from __future__ import annotations
 from torchmemlint.flow.fact.layers import LISTS, SEQUENTIAL, Builders
 from torchmemlint.flow.fact.reading import GROWING, Building, Reading
 from torchmemlint.flow.ir import ops
-from torchmemlint.flow.ir.control import Check, If
+from torchmemlint.flow.ir.control import Check, For, If
 from torchmemlint.flow.ir.ops import Class, Op
 from torchmemlint.flow.ir.places import Name, Scope, Temp
 from torchmemlint.knowledge.behaviour import RETURNS_ITSELF
 
+_TAKING = frozenset("children named_children enumerate list tuple zip iter reversed".split())  # one by one
 _HOLDING = frozenset({SEQUENTIAL, "collections.OrderedDict"}) | LISTS
 
 
 def escapes(builders: Builders, made: Building) -> bool:
     """May a module be used elsewhere than where its class, or the Sequential that it is put into, uses it?"""
     return _Search(builders).leaves(builders.reading(made.owner), made.dst)
+
+
+def is_taken_apart(builders: Builders, made: Building) -> bool:
+    """Are the parts of a Sequential taken one by one, so that what comes between them may be kept?"""
+    return _Parts(builders).leaves(builders.reading(made.owner), made.dst)
 
 
 class _Search:
@@ -78,4 +84,24 @@ class _Search:
                     for temp, op in reading.made.items():
                         if isinstance(op, ops.GetAttribute) and op.name == name and self.leaves(reading, temp):
                             return True
+        return False
+
+
+class _Parts(_Search):
+    """Looks for what takes parts out of a Sequential."""
+
+    def _by(self, reading: Reading, temp: Temp, op: Op) -> bool:
+        match op:
+            case For(source=taken) | ops.GetItem(base=taken):
+                return taken == temp
+            case ops.GetAttribute(name=name):
+                return name == "_modules"
+            case ops.Bind(name=name):
+                return self._named(reading, name.text)
+            case ops.CallMethod(base=base, name=name) if base == temp:
+                return name in _TAKING
+            case ops.Call():
+                return op.callee != temp and reading.called(op) in _TAKING
+            case ops.Move() | ops.Choose() | ops.SetAttribute():
+                return super()._by(reading, temp, op)
         return False
