@@ -21,7 +21,7 @@ from torchmemlint.flow.facts import FileFacts
 from torchmemlint.knowledge import torch_api
 from torchmemlint.rules.separating import place_of, separated, step_of
 from torchmemlint.rules.told import Told
-from torchmemlint.syntax import statements
+from torchmemlint.syntax import standard, statements
 from torchmemlint.syntax.text import shortened
 
 _HINT = Applicability.HINT
@@ -232,7 +232,7 @@ def _only_runs(statement: ast.stmt, facts: FileFacts, span: Span) -> bool:
     """
     if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr) or statement.value is None:
         return False
-    wanted = ast.unparse(ast.parse(f"({span.text(facts.source.rows)})", mode="eval"))
+    wanted = ast.unparse(standard.expression(span.text(facts.source.rows)))
     node: ast.expr = statement.value
     mixed = False  # with something else
     while ast.unparse(node) != wanted:
@@ -314,7 +314,7 @@ def _parsed(facts: FileFacts, span: Span) -> list[ast.stmt] | None:
     before = _line(facts, span.start.row)[: span.start.column - 1]
     try:
         text = span.text(facts.source.rows)
-        return ast.parse(textwrap.dedent(text if before.strip() else before + text)).body
+        return standard.parse(textwrap.dedent(text if before.strip() else before + text)).body
     except SyntaxError:  # a `return` or `await` parses anywhere: a part of a statement
         return None
 

@@ -11,3 +11,10 @@ def parse(text: str) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # invalid escapes in other people's strings
         return ast.parse(text)
+
+
+def expression(text: str) -> ast.expr:
+    """The tree of an expression, likewise."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(f"({text})", mode="eval").body
