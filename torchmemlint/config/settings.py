@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from pathspec import GitIgnoreSpec
 
@@ -173,12 +174,16 @@ def _all_known(name: str, selectors: Sequence[str], rules: RuleSet, where: str) 
         raise ConfigError(f"{name}: {error}{where}") from None
 
 
-def relative(path: str, root: Path) -> str:
+def relative(path: str, root: PurePath) -> str:
     """An absolute path relative to `root` with forward slashes; of a path outside, only its name."""
+    whole = type(root)(path)
     try:
-        return Path(path).relative_to(root).as_posix()
+        return whole.relative_to(root).as_posix()
     except ValueError:
-        return path.rpartition(os.sep)[2]
+        return whole.name
+
+
+_WINDOWS = re.compile(r"\\[\w.]|^[A-Za-z]:")  # no letter needs to be escaped
 
 
 @lru_cache(maxsize=512)
@@ -188,6 +193,8 @@ def _spec(patterns: tuple[str, ...]) -> GitIgnoreSpec:
 
 def _validate(pattern: str, source: Path | None) -> None:
     try:
+        if _WINDOWS.search(pattern):
+            raise ValueError("folders are parted by `/`, on Windows as well")
         _spec((pattern.removeprefix("!"),))
     except ValueError as error:
         raise ConfigError(f"{source or 'command line'}: invalid file pattern `{pattern}`: {error}") from None

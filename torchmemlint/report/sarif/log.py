@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import quote
 
@@ -161,14 +161,18 @@ class _Run:
         return {"region": exact, "contextRegion": {"startLine": first, "endLine": last, "snippet": {"text": text}}}
 
     def _artifact(self, filename: Path) -> dict[str, str]:
-        absolute = absolute_path(filename, self._root)
-        try:
-            relative = absolute.relative_to(self._repository)
-        except ValueError:
-            if absolute.is_absolute():
-                return {"uri": absolute.as_uri()}
-            relative = absolute
-        return {"uri": quote(relative.as_posix().encode("utf-8", "surrogateescape")), "uriBaseId": BASE}
+        return location(absolute_path(filename, self._root), self._repository)
+
+
+def location(path: PurePath, repository: PurePath) -> dict[str, str]:
+    """Where a file is: from the top of the repository; elsewhere as a whole."""
+    try:
+        relative = path.relative_to(repository)
+    except ValueError:
+        if path.is_absolute():
+            return {"uri": path.as_uri()}
+        relative = path
+    return {"uri": quote(relative.as_posix().encode("utf-8", "surrogateescape")), "uriBaseId": BASE}
 
 
 def _ends_with_newline(path: Path) -> bool:
