@@ -98,7 +98,7 @@ def _walk(top: Path, root: Path, listings: dict[str, frozenset[str]]) -> Iterato
             name = entry.name
             if name.endswith(".py"):
                 names.append(name)
-                if _is_file(entry):
+                if _is_file(entry) and _is_within(entry, real_root):
                     yield entry.path
             elif name.isidentifier():
                 if _is_folder(entry):
@@ -124,7 +124,12 @@ def _leads_on(entry: os.DirEntry[str], real_root: str) -> bool:
     if not entry.is_symlink():
         return True
     target, here = os.path.realpath(entry.path), os.path.realpath(Path(entry.path).parent)
-    return target.startswith(real_root + os.sep) and not (here + os.sep).startswith(target + os.sep)
+    return _is_within(entry, real_root) and not (here + os.sep).startswith(target + os.sep)
+
+
+def _is_within(entry: os.DirEntry[str], real_root: str) -> bool:
+    """Does it lie in the project, and not elsewhere by a link? What lies there is nobody's business on a worker."""
+    return not entry.is_symlink() or os.path.realpath(entry.path).startswith(real_root + os.sep)
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:
