@@ -16,6 +16,7 @@ from torchmemlint.fixes.apply import FixResult, fix_text
 from torchmemlint.rules.registry import all_rules
 
 from .tempting import HEAD, RIGHT, TAIL, TEMPTING
+from .tempting_elsewhere import ELSEWHERE, MADE_ANYWAY
 
 PATH = Path("program.py")
 PROFILE = Profile(frozenset(r.code for r in all_rules() if r.on) - ABOUT_THE_RUN, confidence=Confidence.POSSIBLE)
@@ -77,3 +78,13 @@ def test_a_program_does_what_it_did(name: str) -> None:
     else:
         assert bool(after.applied) is (name not in DOUBTED)
         assert not after.rolled_back
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", [*ELSEWHERE, *MADE_ANYWAY])
+def test_a_graph_that_goes_elsewhere_is_left(name: str) -> None:
+    pytest.importorskip("torch")
+    before = HEAD + {**ELSEWHERE, **MADE_ANYWAY}[name] + TAIL
+    after = fixed(before)
+    assert bool(after.applied) is (name in MADE_ANYWAY)
+    assert after.text == before or printed(after.text) == printed(before)

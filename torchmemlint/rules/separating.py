@@ -43,7 +43,7 @@ def separated(facts: FileFacts, span: Span) -> Separate | None:
     first = places[own[0]].start
     lead = source.rows[first.row - 1][: first.column - 1]
     is_on_header = head is not None and bool(lead.strip())
-    row = source.rows[(head.lineno if is_on_header and head is not None else first.row) - 1]
+    row = source.rows[(_header(head, block) if is_on_header and head is not None else first.row) - 1]
     indent = row[: len(row) - len(row.lstrip())]
     gaps: dict[ast.stmt, Span] = {}
     if is_on_header:
@@ -64,6 +64,12 @@ def separated(facts: FileFacts, span: Span) -> Separate | None:
         semicolon = span.end.column + rest.index(";") + 1
         others.append(Edit(Span(span.end, Position(span.end.row, semicolon)), ""))
     return Separate(found, indent, edits.get(found, Edit(Span(span.start, span.start), "")), tuple(others))
+
+
+def _header(head: ast.stmt, block: list[ast.stmt]) -> int:
+    """The row in which the header of a block begins."""
+    cases = head.cases if isinstance(head, ast.Match) else ()
+    return next((case.pattern.lineno for case in cases if case.body is block), head.lineno)
 
 
 def step_of(facts: FileFacts, span: Span) -> str:
