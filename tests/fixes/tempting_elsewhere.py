@@ -98,6 +98,13 @@ print(validate())
 train(head(features.h).square().mean())
 """
 
+AUTOCAST = """
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    nxt = {network}(x).detach()
+{between}    out = net(y)
+train((out - nxt).float().square().mean())
+"""
+
 ELSEWHERE = {
     "an own method named as a dict's": STORE.format(make="", made="enc(data[i])")
     + """
@@ -226,6 +233,7 @@ train(net(cache[0]).square().mean())
     "a text": IMPLICIT.format(
         method="    def __str__(self):\n        self.h = enc(x)\n        return 'f'", used="f'{features}'"
     ),
+    "weights that autocast keeps": AUTOCAST.format(network="net", between=""),  # as releases before torch 2.11 do
     "a program in a text": """
 def validate():
     net.eval()
@@ -238,6 +246,10 @@ train(head(cache["h"]).square().mean())
 """,
 }
 MADE_ANYWAY = {  # the fix is safe there
+    "weights of another network": AUTOCAST.format(network="target", between=""),
+    "weights that autocast casts again": AUTOCAST.format(
+        network="net", between='with torch.autocast("cpu", dtype=torch.bfloat16):\n'
+    ),
     "a case of a match": """
 match len(data):
     case 2: nxt = target(x).detach(); z = enc(x)

@@ -105,7 +105,7 @@ def _forwards(places: Places, passes: Passes) -> Iterator[Forward]:
             doubts = (evidence.graph(one.source) or CERTAIN) - {Doubt.MODE}
             yield Forward(place, gradients, evaluating, at, one.differentiated, doubts)
     for event in inferring(run, evidence) if run.life is None else ():
-        head, module = roles.head(engine, event.effect.point), _module(event.effect)
+        head, module = roles.head(engine, event.effect.point), module_of(event.effect)
         if not head or head in recording or not module or roles.is_of_forward(engine, head[0].owner):
             continue
         by_use = not any(map(evidence.is_known, module))
@@ -113,7 +113,7 @@ def _forwards(places: Places, passes: Passes) -> Iterator[Forward]:
         yield Forward(place, False, evaluating, at, False, evidence.cut | ({Doubt.NETWORK_BY_USE} if by_use else set()))
 
 
-def _module(effect: Effect) -> frozenset[Ref]:
+def module_of(effect: Effect) -> frozenset[Ref]:
     """Return the networks that a pass without gradients runs; none if they have no parameters."""
     match effect:
         case fx.Infer(module=value):
