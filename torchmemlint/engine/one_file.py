@@ -6,7 +6,7 @@ import enum
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -368,6 +368,7 @@ def _fix(
     from torchmemlint.config.formatting import formatting
     from torchmemlint.engine.ignores import ignore_all
     from torchmemlint.fixes.apply import fix_text
+    from torchmemlint.fixes.tested import gradient_test
     from torchmemlint.fixes.write import ChangedMeanwhile, write_atomically
 
     # By the texts that were tried.
@@ -399,6 +400,7 @@ def _fix(
             wanted=lambda finding: subject(finding.fingerprint) not in held,
             arriving=arriving,
             formatting=formatting(path.parent),
+            tested=partial(gradient_test, profile.root),
         )
         result = _withheld(result, held, unsafe=profile.unsafe)
     else:

@@ -10,7 +10,7 @@ from torchmemlint.config.formatting import USUAL, Formatting
 from torchmemlint.findings import Applicability, Finding
 from torchmemlint.fixes.edits import BOM, EditError, Replacement, TextIndex, compatible, replace, resolve
 from torchmemlint.fixes.eligibility import eligible
-from torchmemlint.fixes.graphs import Arrivals, first_difference
+from torchmemlint.fixes.graphs import Arrivals, Tested, first_difference
 from torchmemlint.fixes.identity import Change, compare
 from torchmemlint.fixes.tidying import tidied
 from torchmemlint.syntax import cst
@@ -51,12 +51,13 @@ def fix_text(
     wanted: Callable[[Finding], bool] = lambda finding: True,
     arriving: Callable[[str], Arrivals] = lambda text: frozenset(),
     formatting: Formatting = USUAL,
+    tested: Tested = lambda name: None,
 ) -> FixResult:
     """Apply the eligible fixes of the `wanted` ones of `findings` to `text`, in rounds, until no further one is kept.
 
     `recheck(text)` gives the findings of a changed text; `findings` must be what it gives for `text`.
     `arriving(text)` says where graphs go that something may need, in what was rechecked last, or in the text itself.
-    `formatting` is that of the project.
+    `formatting` is that of the project; `tested` names a test that takes the gradient of what a function returns.
     A fix is kept only if the file still parses, its finding is gone and no other finding has appeared, unless that one
     is about what the fix wrote, and is less severe or fixed next: a loss that is detached where it was added up may
     show a graph that is built for nothing. And a safe fix must lose no graph that something may need, an unsafe one
@@ -66,7 +67,9 @@ def fix_text(
     """
     applied: list[Finding] = []
     while True:
-        kept, refused, outcome = _round(text, findings, recheck, arriving, formatting, unsafe=unsafe, wanted=wanted)
+        kept, refused, outcome = _round(
+            text, findings, recheck, arriving, formatting, tested, unsafe=unsafe, wanted=wanted
+        )
         if not kept:
             return FixResult(text, tuple(applied), tuple(refused), tuple(findings))
         applied += [candidate.finding for candidate in kept]
@@ -79,6 +82,7 @@ def _round(
     recheck: Recheck,
     arriving: Callable[[str], Arrivals],
     formatting: Formatting,
+    tested: Tested,
     *,
     unsafe: bool,
     wanted: Callable[[Finding], bool],
@@ -99,7 +103,7 @@ def _round(
                 refused.append((finding, str(problem)))
     if not waiting:
         return [], refused, (text, findings)
-    trial = _Trial(text, findings, recheck, arriving, formatting)
+    trial = _Trial(text, findings, recheck, arriving, formatting, tested)
     while waiting:
         chosen = set(compatible([candidate.replacements for candidate in waiting]))
         kept: list[_Candidate] = []
@@ -121,9 +125,11 @@ class _Trial:
         recheck: Recheck,
         arriving: Callable[[str], Arrivals],
         formatting: Formatting,
+        tested: Tested,
     ) -> None:
         self.text = text
         self.formatting = formatting
+        self.tested = tested
         self.arriving = arriving
         self.before = arriving(text)
         self.findings = findings
@@ -171,8 +177,9 @@ class _Trial:
         if worse:
             new = min(worse, key=lambda finding: finding.span)
             return f"it would bring {new.code} ({new.name}) at line {new.span.start.row}: {new.message}"
+        safe = all(candidate.is_safe for candidate in candidates)
         lost = first_difference(
-            change, fixed[0].filename, self.before, self.arriving(text), safe=all(c.is_safe for c in candidates)
+            change, fixed[0].filename, self.before, self.arriving(text), safe=safe, tested=self.tested
         )
         if lost is not None:
             return lost

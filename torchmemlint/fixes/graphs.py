@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,6 +15,7 @@ from torchmemlint.syntax.source_module import SourceModule, span_in
 from torchmemlint.syntax.text import shortened
 
 Arrivals: TypeAlias = frozenset[Arrival]
+Tested: TypeAlias = Callable[[str], str | None]
 _Spot: TypeAlias = tuple[
     Path, tuple[int, ...]
 ]  # a stretch of a file: of that which is changed, in offsets of the old text
@@ -23,20 +25,28 @@ _LOSSES = {
     Arriving.ASKED: "and the answer would be another",
     Arriving.CAST: "and older releases of torch would keep them without a graph",
 }
+_DEFINITION = re.compile(r"\bdef (\w+)")
 _SHOWN = 40  # characters of code
 
 
-def first_difference(change: Change, path: Path, before: Arrivals, after: Arrivals, *, safe: bool) -> str | None:
+def first_difference(
+    change: Change, path: Path, before: Arrivals, after: Arrivals, *, safe: bool, tested: Tested = lambda name: None
+) -> str | None:
     """Why a change of a file must not be made; None if nothing speaks against it.
 
     A graph would be lost that something may need, or be differentiated that was not before. If it need not be `safe`,
-    only those count that surely have to do with training.
+    only those count that surely have to do with training, and what a test takes the gradient of: `tested` names one
+    for a function.
     """
     new, old = _Text(path, change, old=False), _Text(path, change, old=True)
     here, there = {old.key(one): one for one in before}, {new.key(one): one for one in after}
     lost = [one for key, one in here.items() if key not in there]
     gained = [one for key, one in there.items() if key not in here and one.how is Arriving.DIFFERENTIATED]
     if not safe:
+        for one in lost:
+            test = tested(old.function(one)) if one.how is Arriving.RETURNED else None
+            if test is not None:
+                return f"{test} takes the gradient of what `{old.function(one)}` returns"
         lost = [one for one in lost if one.how in _TRAINING and not one.doubtful]
         gained = [one for one in gained if not one.doubtful]
     if lost:
@@ -63,6 +73,13 @@ class _Text:
         """What tells an arrival from others, in either text."""
         places, name = one.begin
         return one.how, self._spots(one.at), self._spots(places), name
+
+    def function(self, one: Arrival) -> str:
+        """The name of the function that returns something; "" of one elsewhere."""
+        place = one.at[0]
+        text = "\n".join(self._rows[place.span[0] - 1 :]) if place.path == self._path else ""
+        found = _DEFINITION.search(text)
+        return found[1] if found is not None else ""
 
     def told(self, one: Arrival) -> str:
         """What arrives where."""
