@@ -210,6 +210,28 @@ train((net(next(b)) - nxt).square().mean())
     "an attribute of a parameter": VALIDATE.format(before="", keeps="net.weight.kept = h", kept="net.weight.kept"),
     "an attribute of a tensor": VALIDATE.format(before="", keeps="x.kept = h", kept="x.kept"),
     "the state of an optimizer": VALIDATE.format(before="", keeps='opt.state["h"] = h', kept='opt.state.pop("h")'),
+    "the dict of a network": """
+class Notes:
+    def note(self, key, value):
+        self.__dict__.setdefault("notes", {})[key] = value
+        return value
+
+
+class Net(nn.Module, Notes):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.note("h", self.layer(x)).relu()
+
+
+noting = Net()
+parameters += noting.parameters()
+opt.add_param_group({"params": noting.parameters()})
+nxt = noting(x).detach()
+train((net(x) - nxt).square().mean() + noting.notes["h"].mean())
+""",
     "a function that sorts": """
 def key(i):
     cache[i] = enc(data[i])

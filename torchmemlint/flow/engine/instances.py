@@ -70,6 +70,8 @@ def attribute(frame: Frame, state: State, holder: Ref, name: str, point: Point) 
     if type(holder) is SuperRef:
         return _above(frame, holder, name)
     if type(holder) is Object:
+        if name == "__dict__":
+            return of(holder)  # as `vars` gives it
         found = _of_class(frame, state, holder.about, name, holder, point)
         if found is not None:
             return found
