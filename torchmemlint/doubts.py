@@ -117,6 +117,7 @@ _GUESSES_OF_PASSES = (
     frozenset({Doubt.ROLE, Doubt.BASE}),  # and so does a framework that has a method for it
     frozenset({Doubt.UNCALLED}),  # who writes a method for others calls it without gradients, if at all
     frozenset({Doubt.MENTIONED}),  # who runs what is not seen to be trained turns gradients off
+    frozenset({Doubt.INSIDE, Doubt.NETWORK_BY_USE}),  # nothing was seen of what may differentiate
     frozenset({Doubt.CUT, Doubt.UNMADE}),  # neither is it seen what becomes of it there, nor who calls
     frozenset({Doubt.CUT, Doubt.BASE}),
     frozenset({Doubt.CUT, Doubt.EVALUATED}),

@@ -356,7 +356,7 @@ class Passes:
         """Return the doubt whether a network that was not seen needs its graph to differentiate in its forward."""
         if not any(map(_is_unseen, module)):
             return frozenset()
-        if self._has_derivatives(source):
+        if self._is_of_leaf(source) or self._has_derivatives(source):
             return frozenset({Doubt.INSIDE})
         inside = self._differentiate_inside({function.unit for function in self._functions(point)})
         if not inside and any(type(root(r)) is Result for r in module):  # it is looked up by a name, or made elsewhere

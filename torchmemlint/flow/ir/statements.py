@@ -49,6 +49,8 @@ def assign_value(b: Builder, node: ast.Assign) -> None:
                 b.frame.assigned[target.id] = value
         else:
             assign(b, target, src)
+            if target.__class__ is ast.Attribute and target.attr == "requires_grad":  # as good as a test
+                mark_tested(b, value)
 
 
 @statement("AnnAssign")
