@@ -3,9 +3,10 @@
     python tools/other_suites.py --python venv/bin/python --folder suites     # all of tools/other_suites.toml
     python tools/other_suites.py --python venv/bin/python --folder suites --only zuko
 
-Each project's source distribution is unpacked below the folder. Its tests run as they are, after `--fix`, and after
-`--fix --unsafe-fixes`. Where a test fails that passed, `--prove` finds the fix. The other Python has torch, pytest and
-what the projects need (`--install` installs that). The result goes to `docs/suites.json`.
+Each project's source distribution is unpacked below the folder. Two copies are fixed: with `--fix`, and with `--fix
+--unsafe-fixes`. Then the tests run as they are, and those that run what was changed run again, with each copy. Where a
+test fails that passed, `--prove` finds the fix. The other Python has torch, pytest and what the projects need
+(`--install` installs that). The result goes to `docs/suites.json`.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ import subprocess
 import sys
 import tarfile
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -32,10 +34,15 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+from suite_places import Place, changed  # noqa: E402
+
+INSIDE = ROOT / "tools" / "inside"  # what runs in the projects' Python
 LIST = ROOT / "tools" / "other_suites.toml"
 KEPT = ROOT / "docs" / "suites.json"
 CHECK = (sys.executable, "-m", "torchmemlint", "check", "--isolated", "--no-cache", "--confidence", "possible")
-PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=")
+PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=", "--rootdir=.")
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 SETTINGS = {
     "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
@@ -68,8 +75,11 @@ class Fixed:
 
     fixes: int
     files: int
+    places: int = 0  # stretches of files that were changed
+    run: int = 0  # of these, by the tests
+    tests: int = 0  # that passed before, and run them
     broken: list[str] = field(default_factory=list)  # tests that passed before
-    unsteady: list[str] = field(default_factory=list)  # that pass when they run again
+    unsteady: list[str] = field(default_factory=list)  # that pass when they run again, or fail without fixes, too
     causes: list[str] = field(default_factory=list)  # fixes that broke them, as `--prove` says
 
 
@@ -88,6 +98,19 @@ class Result:
     unsafe: Fixed
 
 
+@dataclass
+class Ran:
+    """What a run of tests came to."""
+
+    outcomes: dict[str, str] = field(default_factory=dict)
+    ran: dict[str, dict[int, set[str]]] = field(default_factory=dict)  # for each file and line, the tests that run it
+
+    def by(self, place: Place) -> set[str]:
+        """The tests that run what was changed."""
+        lines = self.ran.get(place.file, {})
+        return set().union(*(lines.get(line, ()) for line in place.lines))
+
+
 class Runner:
     """Runs the tests of projects with another Python."""
 
@@ -95,36 +118,53 @@ class Runner:
         self.python, self.folder, self.seconds = python.absolute(), folder.resolve(), seconds
 
     def result(self, suite: Suite) -> Result:
-        """Run a project's tests, fix, and run them again."""
+        """Fix a project, run its tests, and those that run what was changed once more."""
         began = time.monotonic()
         source = self._unpacked(suite)
-        before = self.outcomes(suite, source)
-        safe = self._fixed(suite, source, before, "--fix")
-        unsafe = self._fixed(suite, source, before, "--fix", "--unsafe-fixes")
-        counts = [sum(one == kind for one in before.values()) for kind in (PASSED, SKIPPED)]
-        failed = sorted(test for test, one in before.items() if one == FAILED)
+        ways = {"safe": ("--fix",), "unsafe": ("--fix", "--unsafe-fixes")}
+        fixed = {way: self._fixed(suite, source, way, how) for way, how in ways.items()}
+        changes = {way: changed(source, self._copy(way)) for way in ways}
+        watched = sorted({place.file for all_of in changes.values() for place in all_of})
+        before = self.outcomes(suite, source, watched=watched)
+        for way, how in ways.items():
+            self._compare(suite, source, before, fixed[way], changes[way], self._copy(way), how)
+        counts = [sum(one == kind for one in before.outcomes.values()) for kind in (PASSED, SKIPPED)]
+        failed = sorted(test for test, one in before.outcomes.items() if one == FAILED)
         kind = " and ".join(filter(None, ("tests" * bool(suite.pytest), "examples" * bool(suite.examples))))
         seconds = round(time.monotonic() - began)
-        return Result(suite.name, suite.version, kind, counts[0], failed, counts[1], seconds, safe, unsafe)
+        return Result(suite.name, suite.version, kind, counts[0], failed, counts[1], seconds, **fixed)
 
     def install(self, suite: Suite) -> None:
         """Install what a project needs."""
         if suite.needs:
             subprocess.run([self.python, "-m", "pip", "install", "-q", *suite.needs], check=True)
 
-    def outcomes(self, suite: Suite, place: Path, only: list[str] | None = None) -> dict[str, str]:
-        """What becomes of each test; `only` of these."""
-        found: dict[str, str] = {}
-        for script in suite.examples if only is None else [one for one in only if one in suite.examples]:
-            done = self._run(place, self.python, *shlex.split(script))
-            found[script] = PASSED if done == 0 else FAILED
+    def outcomes(
+        self, suite: Suite, place: Path, only: list[str] | None = None, *, watched: list[str] | None = None
+    ) -> Ran:
+        """What becomes of all tests, or of `only` some, and which lines of the `watched` files each runs."""
+        found = Ran()
+        files = os.pathsep.join(str(place / file) for file in watched or ())
+        commands = [
+            [str(INSIDE / "suite_watch.py"), *shlex.split(script)]
+            for script in suite.examples
+            if only is None or script in only
+        ]
         tests = shlex.split(suite.pytest) if only is None else [one for one in only if one not in suite.examples]
         if tests:
-            report = self.folder / "report.xml"
+            commands.append([*PYTEST, "-p", "suite_watch", *tests])
+        for command in commands:
+            report = self.folder / "report.json"
             report.unlink(missing_ok=True)
-            self._run(place, self.python, *PYTEST, "-o", "junit_family=xunit1", f"--junitxml={report}", *tests)
-            if report.exists():
-                found |= {identity(case): outcome(case) for case in ElementTree.parse(report).iter("testcase")}
+            self._run(place, self.python, *command, SUITE_REPORT=str(report), SUITE_FILES=files)
+            if not report.exists():
+                raise SystemExit(f"{suite.name}: no report of {shlex.join(command)}: see {self.folder / 'log.txt'}")
+            told = json.loads(report.read_text(encoding="utf-8"))
+            found.outcomes |= told["outcomes"]
+            for file, lines in told["ran"].items():
+                held = found.ran.setdefault(str(Path(file).relative_to(place)), {})
+                for line, by in lines.items():
+                    held.setdefault(int(line), set()).update(by)
         return found
 
     def _unpacked(self, suite: Suite) -> Path:
@@ -142,22 +182,48 @@ class Runner:
             unpacked.rename(place)
         return place
 
-    def _fixed(self, suite: Suite, source: Path, before: dict[str, str], *how: str) -> Fixed:
-        copy = self.folder / "copy"
+    def _copy(self, way: str) -> Path:
+        return self.folder / f"copy-{way}"
+
+    def _fresh(self, source: Path, way: str) -> Path:
+        copy = self._copy(way)
         shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(source, copy, symlinks=True)
+        return shutil.copytree(source, copy, symlinks=True)
+
+    def _fixed(self, suite: Suite, source: Path, way: str, how: tuple[str, ...]) -> Fixed:
+        copy = self._fresh(source, way)
         told = subprocess.run([*CHECK, *how, "."], cwd=copy, env=_linting(), capture_output=True, text=True)
         made = re.search(r"^Fixed (\d+) problems? in (\d+) files?", told.stdout, re.MULTILINE)
         if told.returncode not in (0, 1):
             raise SystemExit(f"{suite.name}: the linter failed: {told.stderr}")
-        fixed = Fixed(*map(int, made.groups())) if made else Fixed(0, 0)
-        if fixed.fixes:
-            broken = gone(before, self.outcomes(suite, copy))
-            fixed.broken = gone(dict.fromkeys(broken, PASSED), self.outcomes(suite, copy, broken)) if broken else []
-            fixed.unsteady = sorted({*broken} - {*fixed.broken})
-            if fixed.broken:
-                fixed.causes = self._causes(suite, source, fixed.broken[:SHOWN], *how)
-        return fixed
+        return Fixed(int(made[1]), int(made[2])) if made else Fixed(0, 0)
+
+    def _compare(
+        self,
+        suite: Suite,
+        source: Path,
+        before: Ran,
+        fixed: Fixed,
+        changes: list[Place],
+        copy: Path,
+        how: tuple[str, ...],
+    ) -> None:
+        """Run the tests that run what was changed."""
+        ran = [by for place in changes if (by := before.by(place))]
+        fixed.places, fixed.run = len(changes), len(ran)
+        tests = {test for test, one in before.outcomes.items() if one == PASSED}
+        if not any("" in by for by in ran):  # else it runs when a module is imported, or in a fixture
+            tests &= set().union(*ran)
+        fixed.tests = len(tests)
+        if not tests:
+            return
+        broken = gone(tests, self.outcomes(suite, copy, sorted(tests)))
+        again = set(gone(broken, self.outcomes(suite, copy, broken))) if broken else set()
+        if again:
+            again -= set(gone(again, self.outcomes(suite, source, sorted(again))))
+        fixed.broken, fixed.unsteady = sorted(again), sorted({*broken} - again)
+        if fixed.broken:
+            fixed.causes = self._causes(suite, source, fixed.broken[:SHOWN], *how)
 
     def _causes(self, suite: Suite, source: Path, broken: list[str], *how: str) -> list[str]:
         """The fixes without which the tests pass."""
@@ -165,57 +231,31 @@ class Runner:
         tests = [one for one in broken if one not in suite.examples]
         if tests:
             parts.append(shlex.join([str(self.python), *PYTEST, *tests]))
-        copy = self.folder / "copy"
-        shutil.rmtree(copy)
-        shutil.copytree(source, copy, symlinks=True)
-        told = subprocess.run(
-            [*CHECK, *how, "--prove", " && ".join(parts), "."], cwd=copy, env=_linting(), capture_output=True, text=True
-        )
+        copy = self._fresh(source, "proved")
+        proving = [*CHECK, *how, "--prove", " && ".join(parts), "."]
+        told = subprocess.run(proving, cwd=copy, env=_linting(), capture_output=True, text=True)
         if told.returncode == 2:
             return [told.stderr.strip().splitlines()[-1]]
         return re.findall(r"^Not fixed (.*?): the command fails with it", told.stdout, re.MULTILINE)
 
-    def _run(self, place: Path, *command: str | Path) -> int:
-        paths = os.pathsep.join([str(place), str(place / "src")])
-        with (self.folder / "log.txt").open("ab") as log:
-            try:
-                done = subprocess.run(
-                    command,
-                    cwd=place,
-                    env=os.environ | SETTINGS | {"PYTHONPATH": paths},
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    timeout=self.seconds,
-                )
-            except subprocess.TimeoutExpired:
-                return 124
-        return done.returncode
+    def _run(self, place: Path, *command: str | Path, **settings: str) -> None:
+        paths = os.pathsep.join([str(place), str(place / "src"), str(INSIDE)])
+        environment = os.environ | SETTINGS | settings | {"PYTHONPATH": paths}
+        with (
+            (self.folder / "log.txt").open("ab") as log,
+            suppress(subprocess.TimeoutExpired),
+        ):  # then there is no report
+            streams = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
+            subprocess.run(command, cwd=place, env=environment, timeout=self.seconds, **streams)
 
 
 def _linting() -> dict[str, str]:
     return os.environ | SETTINGS | {"PYTHONPATH": str(ROOT)}
 
 
-def identity(case: ElementTree.Element) -> str:
-    """A test as pytest takes it as an argument."""
-    file, named = case.get("file"), case.get("classname", "")
-    if file is None:
-        return f"{named}::{case.get('name')}" if named else str(case.get("name"))
-    module = file.removesuffix(".py").replace("/", ".")
-    inside = named.removeprefix(module).strip(".").split(".") if named != module else []
-    return "::".join([file, *filter(None, inside), str(case.get("name"))])
-
-
-def outcome(case: ElementTree.Element) -> str:
-    """What became of a test."""
-    kinds = {child.tag for child in case}
-    return FAILED if kinds & {"failure", "error"} else SKIPPED if "skipped" in kinds else PASSED
-
-
-def gone(before: dict[str, str], after: dict[str, str]) -> list[str]:
-    """The tests that passed before, and do not after."""
-    return sorted(test for test, one in before.items() if one == PASSED and after.get(test) != PASSED)
+def gone(tests: Iterable[str], after: Ran) -> list[str]:
+    """Those of the tests that do not pass."""
+    return sorted(test for test in tests if after.outcomes.get(test) != PASSED)
 
 
 def suites() -> list[Suite]:
