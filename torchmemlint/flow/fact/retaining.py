@@ -72,7 +72,7 @@ class _Retaining:
                 return None  # told where the method is run once
             return Retained(effect.point, effect.creates, False, doubts | old.doubts, old.sources, old)
         doubts = evidence.best(effect.sources, graphs)
-        if doubts is None or run.life is not None:
+        if doubts is None or run.life is not None or self._is_shared_by_operation(effect, graphs):
             return None
         doubts |= set(self._doubts(event, effect, through))
         if Doubt.CALLER in doubts and (effect.creates or self._is_of_network()):
@@ -87,6 +87,19 @@ class _Retaining:
             and self._engine.index.is_network(cls)
             and all(one.name != "step" for one in self._run.effects(fx.Step))
         )
+
+    def _is_shared_by_operation(self, effect: fx.Differentiate, graphs: frozenset[Source]) -> bool:
+        """Is the graph one that the other half of a torch.autograd.Function, or a backward around it, goes through?
+
+        What its `forward` leaves with the context is there for its `backward`; what that computes with functions which
+        it takes from there may share a graph with its caller.
+        """
+        cls = self._run.method_of
+        if cls is None or not self._engine.index.is_operation(cls):
+            return False
+        if self._run.entry.name == "forward":
+            return not graphs.isdisjoint(self._lasting)
+        return any(type(root(s)) is Input for s in self._run.provenance.ancestors(effect.sources, parts=False))
 
     def _shares(self, event: Event, effect: fx.Differentiate, other: Event, sources: Iterable[Source]) -> bool:
         """Does something that follows a backward pass go through a part of its graph?"""
