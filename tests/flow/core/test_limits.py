@@ -261,6 +261,13 @@ def test_what_a_run_that_was_too_long_may_train(monkeypatch: pytest.MonkeyPatch)
     assert found({"trainer.py": text, "main.py": main}) == {("trainer.py", text.count("\n"), "TML201")}
 
 
+@pytest.mark.parametrize(("name", "expected"), [("grad_mode", {"TML201"}), ("grad", set())])
+def test_a_run_that_is_too_long_shows_no_waste_where_its_files_differentiate(name: str, expected: set[str]) -> None:
+    factors = f"from torch.autograd import {name}\n\ndef factors(x, w):\n    return {name}(x, w)\n\n"
+    judge = "for _ in range(9):\n    print(model(x).sum().item())\n"
+    assert {case.code for case in cases({"main.py": f"{HEAD}{factors}{_doubling(22)}{judge}"})} == expected
+
+
 def test_what_a_run_called_that_was_too_long_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "BUDGET", 40)
     calls = _doubling(6).rpartition("Calls()")[0]

@@ -21,6 +21,7 @@ from torchmemlint.flow.fact.reasons import Pass, Reason
 from torchmemlint.flow.fact.teaching import Teaching
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import CallMethod, Function, Op, Unit
+from torchmemlint.flow.names.index import takes_gradients
 
 _TRAINING = frozenset({"backward", "step", "grad"})
 
@@ -232,9 +233,8 @@ class Passes:
         """Was the run not followed to its end, and do the files that it came through differentiate somewhere?"""
         if not self.run.cut:
             return False
-        names = self.engine.index.contracts.names("differentiates").last_parts
         units = {function.unit for function in self._functions(point)}
-        return any(not names.isdisjoint(function.mentions) for unit in units for function in unit.functions)
+        return any(takes_gradients(function) for unit in units for function in unit.functions)
 
     def _is_array(self, source: Source) -> bool:
         """Is it made an array, as nothing that has a graph can be? Of a result, all parts that are read."""

@@ -323,8 +323,8 @@ class Index:
         """Does the forward of a network differentiate what it consists of: itself, or in functions of its file?"""
         known = self._differentiating.get(cls)
         if known is None:  # one without parts differentiates what it is given
-            known = self.method(cls, "__init__") is not None and _is_differentiating(self.forward(cls), cls.unit)
-            self._differentiating[cls] = known
+            has_parts = self.method(cls, "__init__") is not None
+            known = self._differentiating[cls] = has_parts and _is_differentiating(self.forward(cls), cls.unit)
         return known
 
     def may_be_network(self, cls: Class) -> bool:
@@ -356,14 +356,19 @@ class Index:
         return bool(self.libraries(cls) - {"object", "abc.ABC", "ABC", "typing.Generic", "typing.Protocol"})
 
 
+def takes_gradients(function: Function) -> bool:
+    """Does a function name what differentiates: `backward`, or `grad` of autograd?"""
+    autograd = "autograd" in function.mentions | function.unit.module.mentions
+    return "backward" in function.mentions or (autograd and "grad" in function.mentions)
+
+
 def _is_differentiating(methods: list[Function], unit: Unit) -> bool:
     others: dict[str, list[Function]] = {}
     for function in unit.functions:  # methods of its parts, too
         if function.cls is None or function.name not in _RUNNING:
             others.setdefault(function.name, []).append(function)
-    todo = list(methods)
-    for function in todo:
-        if {"autograd", "grad"} <= function.mentions or "backward" in function.mentions:
+    for function in (todo := list(methods)):
+        if takes_gradients(function):
             return True
         for name in sorted(function.mentions & others.keys()):
             todo += [other for other in others[name] if other not in todo]
