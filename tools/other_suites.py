@@ -36,7 +36,7 @@ else:
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
-from suite_places import Place, changed  # noqa: E402
+import suite_places  # noqa: E402
 
 INSIDE = ROOT / "tools" / "inside"  # what runs in the projects' Python
 LIST = ROOT / "tools" / "other_suites.toml"
@@ -105,7 +105,7 @@ class Ran:
     outcomes: dict[str, str] = field(default_factory=dict)
     ran: dict[str, dict[int, set[str]]] = field(default_factory=dict)  # for each file and line, the tests that run it
 
-    def by(self, place: Place) -> set[str]:
+    def by(self, place: suite_places.Place) -> set[str]:
         """The tests that run what was changed."""
         lines = self.ran.get(place.file, {})
         return set().union(*(lines.get(line, ()) for line in place.lines))
@@ -123,7 +123,7 @@ class Runner:
         source = self._unpacked(suite)
         ways = {"safe": ("--fix",), "unsafe": ("--fix", "--unsafe-fixes")}
         fixed = {way: self._fixed(suite, source, way, how) for way, how in ways.items()}
-        changes = {way: changed(source, self._copy(way)) for way in ways}
+        changes = {way: suite_places.changed(source, self._copy(way)) for way in ways}
         watched = sorted({place.file for all_of in changes.values() for place in all_of})
         before = self.outcomes(suite, source, watched=watched)
         for way, how in ways.items():
@@ -204,7 +204,7 @@ class Runner:
         source: Path,
         before: Ran,
         fixed: Fixed,
-        changes: list[Place],
+        changes: list[suite_places.Place],
         copy: Path,
         how: tuple[str, ...],
     ) -> None:

@@ -31,6 +31,34 @@ def test_the_list_can_be_read(tool: ModuleType) -> None:
     assert any(suite.examples for suite in suites)
 
 
+BEFORE = """\
+def judge(net, loader):
+    net.eval()
+    for x in loader:
+        print(
+            net(x)
+        )
+
+    return net
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lines"),
+    [
+        ("def judge", "@torch.no_grad()\ndef judge", {2, 3, 4, 5, 6, 7, 8}),  # what the function does
+        ("            net(x)\n", "            net(x).detach()\n", {4, 5, 6}),  # the statement
+        ("    net.eval()\n", "", {2}),
+        ("        )\n", "        )\n        del x\n", {4, 5, 6}),  # what it stands behind, at the end of a block
+        ("    return net\n", "    net.train()\n    return net\n", {8}),
+        ("def judge", "import torch\n\ndef judge", None),
+    ],
+)
+def test_a_place_is_what_was_changed(tool: ModuleType, old: str, new: str, lines: set[int] | None) -> None:
+    found = [set(place.lines) for place in tool.suite_places.places("nets.py", BEFORE, BEFORE.replace(old, new))]
+    assert found == ([lines] if lines else [])
+
+
 @pytest.mark.slow
 def test_what_breaks_is_bisected(tool: ModuleType, tmp_path: Path) -> None:
     project = tmp_path / "sums-1.0"
