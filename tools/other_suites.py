@@ -241,12 +241,17 @@ class Runner:
     def _run(self, place: Path, *command: str | Path, **settings: str) -> None:
         paths = os.pathsep.join([str(place), str(place / "src"), str(INSIDE)])
         environment = os.environ | SETTINGS | settings | {"PYTHONPATH": paths}
-        with (
-            (self.folder / "log.txt").open("ab") as log,
-            suppress(subprocess.TimeoutExpired),
-        ):  # then there is no report
-            streams = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
-            subprocess.run(command, cwd=place, env=environment, timeout=self.seconds, **streams)
+        log = self.folder / "log.txt"
+        with log.open("ab") as told, suppress(subprocess.TimeoutExpired):  # then there is no report
+            subprocess.run(
+                command,
+                cwd=place,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=told,
+                stderr=told,
+                timeout=self.seconds,
+            )
 
 
 def _linting() -> dict[str, str]:

@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
-_RANKS = [None, PASSED, SKIPPED, FAILED]
+_RANKS = ["", PASSED, SKIPPED, FAILED]
 _FILES = frozenset(filter(None, os.environ.get("SUITE_FILES", "").split(os.pathsep)))
 _outcomes: dict[str, str] = {}
 _ran: dict[str, dict[int, set[str]]] = {file: defaultdict(set) for file in _FILES}
@@ -77,7 +77,7 @@ def pytest_fixture_setup(fixturedef: Any) -> Iterator[None]:
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Keep the worst that is said of a test."""
     if report.when == "call" or report.outcome != PASSED:
-        _outcomes[report.nodeid] = max(_outcomes.get(report.nodeid), report.outcome, key=_RANKS.index)
+        _outcomes[report.nodeid] = max(_outcomes.get(report.nodeid, ""), report.outcome, key=_RANKS.index)
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
