@@ -14,6 +14,7 @@ from torchmemlint.flow.domain.refs import (
     Graph,
     Input,
     Key,
+    Leaf,
     Loop,
     Object,
     Part,
@@ -99,7 +100,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         elif effect.phi in evidence.handed and not spent:
             is_looked_at = evidence.is_read(effect.phi) and not evidence.differentiated
             doubts |= {Doubt.GIVEN if is_looked_at else Doubt.READER}
-        if fate in (Fate.NEVER, Fate.UNKNOWN) and _is_one_pass(run, effect):
+        if fate in (Fate.NEVER, Fate.UNKNOWN) and (_is_one_pass(run, effect) or _is_of_inputs(run, evidence, effect)):
             continue
         if spent and _within_a_step(training, event, effect.loop):
             continue
@@ -239,8 +240,8 @@ def _is_of_pass(evidence: Evidence, holder: Ref, loops: frozenset[Loop]) -> bool
     return type(result) is Result and evidence.is_pass(result) and any(result in made_in(loop) for loop in loops)
 
 
-def _is_made_in(made: Object, loop: Loop) -> bool:
-    """Is an object made in each iteration of a loop? A life begins when its object has been made."""
+def _is_made_in(made: Object | Leaf, loop: Loop) -> bool:
+    """Is it made in each iteration of a loop? A life begins when its object has been made."""
     sites = (made.site, *made.context)
     if not isinstance(loop.site, Op):
         return not any(isinstance(site, Class) for site in sites)
@@ -271,6 +272,18 @@ def is_chain(run: Run, effect: fx.Keep) -> bool:
 def _is_one_pass(run: Run, effect: fx.Keep) -> bool:
     """Is it a pass that goes through the same layers again and again: is all that is left of it one result?"""
     return not effect.read and effect.place[0] is None and is_chain(run, effect)
+
+
+def _is_of_inputs(run: Run, evidence: Evidence, effect: fx.Keep) -> bool:
+    """Are tensors kept that each iteration makes and asks for gradients, of no network? Who gets them wants these."""
+    if evidence.differentiated:
+        return False
+    above = run.provenance.ancestors(effect.events)
+    leaves = [source for source in above if type(source) is Leaf]
+    if not leaves or not all(_is_made_in(leaf, effect.loop) for leaf in leaves):
+        return False
+    passes = {forward.graph for forward in run.effects(fx.Forward) if forward.module.refs}
+    return passes.isdisjoint(above) and not any(type(root(source)) is Result for source in above)
 
 
 def _within_a_step(training: set[Loop], event: Event, loop: Loop) -> bool:
