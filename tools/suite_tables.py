@@ -20,8 +20,8 @@ def table() -> str:
     kept = json.loads(KEPT.read_text(encoding="utf-8"))
     suites = kept["suites"]
     rows = "\n".join((*HEAD, *(f"| {' | '.join(map(str, _cells(one)))} |" for one in suites)))
-    passed, again = sum(one["passed"] for one in suites), sum(one["unsafe"]["tests"] for one in suites)
-    safe, every = ({key: sum(one[way][key] for one in suites) for key in COUNTS} for way in WAYS)
+    passed, again = sum(one["passed"] for one in suites), sum(one["unsafe"].get("tests", 0) for one in suites)
+    safe, every = ({key: sum(one[way].get(key, 0) for one in suites) for key in COUNTS} for way in WAYS)
     versions = " · ".join(f"{name} {version}" for name, version in kept["versions"].items())
     begin = f"{kept['date']} · {kept['machine']} · {versions}"
     said = (
@@ -39,7 +39,7 @@ COUNTS = ("fixes", "places", "run")
 def _cells(one: dict[str, Any]) -> Iterator[object]:
     yield from (f"{one['name']} {one['version']}", one["kind"], one["passed"], len(one["failed"]))
     for way in WAYS:
-        yield from (*(one[way][key] for key in COUNTS), len(one[way]["broken"]))
+        yield from (*(one[way].get(key, "?") for key in COUNTS), len(one[way]["broken"]))
 
 
 def _broken(suites: list[dict[str, Any]]) -> Iterator[str]:
