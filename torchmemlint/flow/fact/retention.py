@@ -283,7 +283,7 @@ def _is_of_inputs(run: Run, evidence: Evidence, effect: fx.Keep) -> bool:
     if not leaves or not all(_is_made_in(leaf, effect.loop) for leaf in leaves):
         return False
     passes = {forward.graph for forward in run.effects(fx.Forward) if forward.module.refs}
-    return passes.isdisjoint(above) and not any(type(root(source)) is Result for source in above)
+    return passes.isdisjoint(above) and not any(type(root(s)) is Result and evidence.is_pass(s) for s in above)
 
 
 def _within_a_step(training: set[Loop], event: Event, loop: Loop) -> bool:
