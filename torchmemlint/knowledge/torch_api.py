@@ -40,6 +40,20 @@ WIDTHS = {  # bytes of one number
     }.items()
     for name in names.split()
 }
+# Constructors of old, with what they make of sizes; `Tensor` makes what is set as the default. They take no device.
+CONSTRUCTORS = {
+    "Tensor": "",
+    "FloatTensor": "float32",
+    "DoubleTensor": "float64",
+    "HalfTensor": "float16",
+    "BFloat16Tensor": "bfloat16",
+    "ByteTensor": "uint8",
+    "CharTensor": "int8",
+    "ShortTensor": "int16",
+    "IntTensor": "int32",
+    "LongTensor": "int64",
+    "BoolTensor": "bool",
+}
 CUTS = frozenset({"detach", "detach_"})
 # Same elements in another place, dtype, or view: the graph goes through.
 COPIES = frozenset(

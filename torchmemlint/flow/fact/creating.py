@@ -17,7 +17,19 @@ from torchmemlint.flow.fact.sizes import Sizes
 from torchmemlint.flow.ir.blocks import layout_of, operations
 from torchmemlint.flow.ir.control import For, If, While
 from torchmemlint.flow.ir.defuse import definitions
-from torchmemlint.flow.ir.ops import Call, CallMethod, Choose, Compare, Constant, Function, Make, Op, Operate, Unit
+from torchmemlint.flow.ir.ops import (
+    Call,
+    CallMethod,
+    Choose,
+    Compare,
+    Constant,
+    Function,
+    GetAttribute,
+    Make,
+    Op,
+    Operate,
+    Unit,
+)
 from torchmemlint.flow.ir.places import NO_TEMP, Argument, Spread, Temp
 from torchmemlint.knowledge import operations as known
 from torchmemlint.knowledge import torch_api
@@ -35,6 +47,9 @@ _WITH_OTHER_MEANING = frozenset({"out", "pin_memory", "names", "layout", "requir
 _COUNTING = frozenset({"range", "trange", "count"})
 _PARAMETER = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 _DATA_SETS = frozenset({"Dataset", "IterableDataset"})
+# What fills a tensor that is just made: with one number, or by drawing them.
+_FILLING = frozenset({"fill_", "zero_"})
+_DRAWING = frozenset("bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ random_ uniform_".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +76,9 @@ def creations(engine: Engine, unit: Unit, text: str) -> Iterator[Creation]:
     """Yield what a file creates in the wrong place; `text` is the file's."""
     if any(word in text for word in _DEFAULT_DEVICE):
         return
-    factories = known.factories()
+    making = known.factories() | torch_api.CONSTRUCTORS.keys()
     for function in unit.functions:
-        if not function.mentions.isdisjoint(_MOVING) and not function.mentions.isdisjoint(factories):
+        if not function.mentions.isdisjoint(_MOVING) and not function.mentions.isdisjoint(making):
             yield from _Moved(engine, function).creations()
 
 
@@ -204,13 +219,14 @@ class _Moved(Factories):
 
     def creations(self) -> Iterator[Creation]:
         for op in operations(self._function.body):
-            if isinstance(op, CallMethod) and op.name in _MOVING:
-                created = self.flow.made.get(op.base)
-                if isinstance(created, Call | CallMethod) and (found := self._creation(op, created)) is not None:
-                    yield found
+            if isinstance(op, CallMethod) and op.name in _MOVING and (found := self._creation(op)) is not None:
+                yield found
 
-    def _creation(self, op: CallMethod, created: Call | CallMethod) -> Creation | None:
-        factory = self.factory(created, "device")
+    def _creation(self, op: CallMethod) -> Creation | None:
+        created, drawn = self._before_filling(op.base)
+        if not isinstance(created, Call | CallMethod):
+            return None
+        factory = "empty" if self._constructor(created) else self.factory(created, "device")
         given = [one for one in op.arguments if one.name not in _WAITING]
         if not factory or not self._is_moved(op, given) or self._is_beside_samples(given):
             return None
@@ -222,10 +238,38 @@ class _Moved(Factories):
         return Creation(
             op,
             created,
-            factory in ALIKE or (factory == "arange" and not self.is_fractional(created)),
+            not drawn and (factory in ALIKE or (factory == "arange" and not self.is_fractional(created))),
             op.name != "cuda" or not given or is_accelerator(self.flow, given[0].temp),
             extent,
         )
+
+    def _before_filling(self, temp: Temp) -> tuple[Op | None, bool]:
+        """Return what makes a tensor that is filled in the same expression, and whether its numbers are drawn."""
+        drawn, made = False, self.flow.made.get(temp)
+        while isinstance(made, CallMethod) and made.name in _FILLING | _DRAWING:
+            drawn = drawn or made.name in _DRAWING
+            made = self.flow.made.get(made.base)
+        return made, drawn
+
+    def _constructor(self, created: Call | CallMethod) -> str:
+        """Return the name of a constructor of old that is given sizes, `FloatTensor(n, m)`; "" for others.
+
+        A single argument may be a list of numbers as well.
+        """
+        owner, _, name = self.flow.called(created).rpartition(".")
+        sized = all(one.spread is Spread.PLAIN for one in created.arguments) and (
+            len(created.arguments) > 1 or self._is_size(created.arguments)
+        )
+        return name if owner == "torch" and name in torch_api.CONSTRUCTORS and sized else ""
+
+    def _is_size(self, given: tuple[Argument, ...]) -> bool:
+        """Is a single argument a size for certain: a number, a length, or the shape of another tensor?"""
+        made = self.flow.made.get(given[0].temp) if given else None
+        if isinstance(made, GetAttribute):
+            return made.name == "shape"
+        if isinstance(made, Call | CallMethod):
+            return self._name(made) in ("len", "size")
+        return given != () and self._sizes.at_most(given[0].temp) is not None
 
     # Where it goes.
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
 from torchmemlint.flow.fact.details import Creating
+from torchmemlint.knowledge import torch_api
 from torchmemlint.rules.allocation.series import beside
 from torchmemlint.rules.arguments import WrittenCall
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.findings import offered
 from torchmemlint.rules.told import Told
+from torchmemlint.syntax import cst
 from torchmemlint.syntax.text import shortened, text_of
 
 
@@ -50,8 +52,11 @@ def _fix(told: Told, created: WrittenCall | None, device: str) -> Fix:
 def _edits(moved: WrittenCall | None, created: WrittenCall | None, device: str) -> tuple[Edit, ...]:
     if moved is None or created is None:
         return ()
-    written = created.piece.written
-    text = written(created.node)
-    if "#" in written(moved.node)[len(text) :] or text.startswith("("):
+    written, (module, _, name) = created.piece.written, created.callee.rpartition(".")
+    text, dtype = written(created.node), torch_api.CONSTRUCTORS.get(name)
+    if "#" in written(moved.node)[len(text) :] or text.startswith("(") or (dtype is not None and not module):
         return ()
-    return (*created.adding(f"device={device}"), Edit(Span(created.span.end, moved.span.end), ""))
+    filled = created.piece.span(cst.ensure_type(moved.node.func, cst.Attribute).value)
+    given = created.adding(f"dtype={module}.{dtype}, device={device}" if dtype else f"device={device}")
+    empty = created.replacing(created.node.func, f"{module}.empty") if dtype is not None else ()
+    return (*empty, *given, Edit(Span(filled.end, moved.span.end), ""))
