@@ -13,6 +13,7 @@ SAVING = "torch.save"
 RESTORING = "load_state_dict"  # a method of modules, optimizers and others: it copies what it is given
 BUILDING = "from_pretrained"  # a method of classes: what is given as `state_dict` is copied into the new object
 WORDS = frozenset({RESTORING, "state_dict"})  # by which a function shows that it does so
+READING = frozenset({"torch", "load"})  # a function that says both may read a file of tensors
 # Keywords by which FSDP, and `torch.distributed.checkpoint.state_dict`, put states on the host.
 TO_HOST = frozenset({"offload_to_cpu", "cpu_offload"})
 # Files that somebody published. What torchvision publishes lies on the host.

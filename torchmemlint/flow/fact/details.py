@@ -98,6 +98,7 @@ class Loading:
     name: str  # qualified, of the function that reads them
     copied: Place | None  # where they are copied into tensors that exist already
     module: Place | None  # or what shows that it is a whole module
+    saved: Place | None  # or where it, or what is computed from it, is saved again; none of them: it is returned
     to_modules: bool  # are they copied to others than optimizers?
     alone: bool  # is nothing else done with them but that they are read as numbers?
     from_host: bool  # do these files save what they moved to the host first?

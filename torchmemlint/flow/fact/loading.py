@@ -36,6 +36,8 @@ class Load:
     copied: Point | None = None  # where it is copied into tensors that exist already
     to_modules: bool = False  # are these not only an optimizer's?
     module: Point | None = None  # what shows that it holds a module
+    saved: Point | None = None  # where it, or what is computed from it, is saved to another file
+    returned: bool = False  # is it given to callers that are not in view?
     open: bool = False  # is more done with it than that it is copied, or read as numbers?
     # The runs of it, with where it is copied.
     seen: list[tuple[Run, Evidence, Event, list[Event]]] = field(default_factory=list, repr=False)
@@ -110,8 +112,15 @@ class _Fates:
         computed = {s for how in _COMPUTED for s in self.evidence.readings.get(how, ())}
         self._open([Value(graph=frozenset(computed))])
         self._open(value for holder in outliving(run) for value in run.state.heap.edges(holder).values())
+        for serve in run.effects(fx.Serve):
+            if serve.name == known.SAVING:
+                for point in self._held(serve.arguments.value(0, "obj")):
+                    self.read[point].saved = serve.point
         if run.entry.parent is not None:
-            self._open([run.result, Value(graph=run.returned)])
+            given = [run.result, Value(graph=run.returned)]
+            for point in {point for value in given for point in self._held(value)}:
+                self.read[point].returned |= self.read[point].op.owner is run.entry
+            self._open(given)
         for load in self.read.values() if run.cut else ():
             load.open = True
 

@@ -166,12 +166,13 @@ class Places:
         from_host = loading.saves_from_host
         for one in loading.of_owners():
             place = self.of(one.op)
-            copied, module = self.first(one.copied), self.first(one.module)
+            copied, module, saved = map(self.first, (one.copied, one.module, one.saved))
             if one.name in checkpoints.PUBLISHED and checkpoints.PUBLISHED_ON_HOST in self._sources.text(place.path):
                 continue
-            if copied is not None or module is not None:
-                found = details.Loading(one.name, copied, module, one.to_modules, not one.open, from_host)
-                yield Case(place, "TML504", frozenset(), about=found)
+            if copied or module or saved or one.returned:
+                found = details.Loading(one.name, copied, module, saved, one.to_modules, not one.open, from_host)
+                unknown = not (copied or module or saved)  # what is only returned may be no tensors at all
+                yield Case(place, "TML504", frozenset({Doubt.SIZE} if unknown else ()), about=found)
         for left in leftovers(loading.loads.values()):
             load, after = left.load, self.of(left.after) if left.after is not None else None
             places = (self.of(left.copied), self.of(left.last), self.of(left.work), after)

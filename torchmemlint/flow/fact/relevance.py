@@ -100,7 +100,7 @@ class Relevance:
 
     def _tells(self, function: Function) -> bool:
         """Does something show of a function by what it fills, its role, or what it does without memory?"""
-        if not function.mentions.isdisjoint(self._loaders):
+        if not function.mentions.isdisjoint(self._loaders) or function.mentions >= checkpoints.READING:
             return True
         return fills(function.body) or self._has_role(function) or speaks_of_memory(function)
 

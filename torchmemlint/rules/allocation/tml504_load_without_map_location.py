@@ -22,7 +22,7 @@ class LoadWithoutMapLocation(TellingRule):
     def tell(self, told: Told) -> Finding:
         """Say that a file's tensors go back to the device that saved them."""
         loading = told.about(Loading)
-        what = "the checkpoint" if loading.copied is not None else "the module"
+        what = "the module" if loading.copied is None and loading.module is not None else "the checkpoint"
         safe = loading.copied is not None and loading.alone
         return told.finding(
             self,
@@ -67,11 +67,13 @@ def _in_ranks(facts: FileFacts) -> bool:
 
 
 def _after(told: Told, loading: Loading) -> Iterator[Evidence]:
-    """Where the loaded value is copied from, or what shows that it is a module."""
+    """Where the loaded value is copied from, what shows that it is a module, or where it is saved again."""
     if loading.copied is not None:
         yield told.link(loading.copied, "its tensors are copied here into those that exist already")
     if loading.module is not None:
         yield told.link(loading.module, f"`{told.text_of(loading.module)}` shows that it is a module")
+    if loading.saved is not None:
+        yield told.link(loading.saved, "it is saved again here, for which it need not be on the GPU")
 
 
 def _edits(told: Told, name: str) -> tuple[Edit, ...]:
