@@ -35,7 +35,10 @@ ANOMALY_CONTEXT = frozenset({"torch.autograd.detect_anomaly", "torch.autograd.an
 # torch/cuda/memory.py: whatever is recorded stays until the recording is switched off.
 RECORDING = frozenset({"torch.cuda.memory._record_memory_history", "torch.cuda._record_memory_history"})
 RECORDED = frozenset({"torch.cuda.memory._dump_snapshot", "torch.cuda.memory._snapshot", "torch.cuda.memory_snapshot"})
+# They keep every event of the host and the device until they end; the newer one only those that a schedule asks for.
+PROFILING = frozenset({"torch.profiler.profile", "torch.profiler.profiler.profile", "torch.autograd.profiler.profile"})
 
 NOTED = EMPTY_CACHE | COLLECT | COLLECTOR_CHOSEN | MEASURING | ANOMALY_SWITCH | ANOMALY_CONTEXT | RECORDING | RECORDED
-REPORTED = EMPTY_CACHE | ANOMALY_SWITCH | ANOMALY_CONTEXT | RECORDING
+NOTED |= PROFILING
+REPORTED = EMPTY_CACHE | ANOMALY_SWITCH | ANOMALY_CONTEXT | RECORDING | PROFILING
 WORDS = frozenset(name.rpartition(".")[2] for name in REPORTED | COLLECT)

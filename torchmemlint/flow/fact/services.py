@@ -11,17 +11,21 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.heap import contained
 from torchmemlint.flow.domain.refs import Behind, Object, Point, Ref, root
+from torchmemlint.flow.domain.values import NONE
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.conditions import is_met
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
-from torchmemlint.flow.ir.control import Try, With
+from torchmemlint.flow.fact.numbers import Numbers
+from torchmemlint.flow.ir.blocks import is_inside, operations
+from torchmemlint.flow.ir.control import Break, For, Return, Try, With
 from torchmemlint.flow.ir.defuse import definitions
-from torchmemlint.flow.ir.ops import Function, GetAttribute, Load, Op
+from torchmemlint.flow.ir.ops import Call, Function, GetAttribute, Load, Op
 from torchmemlint.knowledge import services as known
 
 PASSES = (fx.Differentiate, fx.Forward, fx.Infer, fx.Invoke, fx.InvokeMethod)
+_COUNTING = frozenset({"range", "trange"})
 _TRAINING = frozenset("train fit backward step zero_grad training_step".split())
 
 
@@ -81,8 +85,9 @@ def services(engine: Engine, done: list[tuple[Run, Evidence]]) -> Iterator[Servi
             switches = effect.name in known.ANOMALY_SWITCH and _flag(effect, "mode") is True and not _is_option(effect)
             switches = switches and (around or not switched_off)
             records = effect.name in known.RECORDING and _flag(effect, "enabled") is not False and not looked_at
-            if switches or records or effect.name in known.ANOMALY_CONTEXT:
-                yield Service("TML605", effect.name, effect.point)
+            profiled = _profiled(run, effect, partial(shown, run, evidence)) if effect.name in known.PROFILING else None
+            if switches or records or profiled is not None or effect.name in known.ANOMALY_CONTEXT:
+                yield Service("TML605", effect.name, effect.point, shown=profiled)
 
 
 def _flag(effect: fx.Serve, name: str) -> bool | None:
@@ -112,10 +117,39 @@ def _trains(function: Function) -> bool:
     return any(name in _TRAINING or name.startswith(("train", "run_train")) for name in function.mentions)
 
 
+def _profiled(run: Run, effect: fx.Serve, shown: _Shown) -> Point | None:
+    """Return the loop over batches that a profiler records from its first batch to its last; None where it does not."""
+    op, schedule = effect.point.chain()[0], effect.arguments.named.get("schedule", NONE)
+    within = _entered(op)
+    if within is None or _flag(effect, "enabled") is False or not (schedule.known and schedule.constant is None):
+        return None
+    for event in run.events:
+        for loop in (one for one in event.around if isinstance(one, fx.Repeat)):
+            point = Point(loop.loop.site, loop.loop.context)
+            if is_inside(point.chain(), within) and not _is_short(loop) and shown(loop) is not None:
+                return point
+    return None
+
+
+def _is_short(loop: fx.Repeat) -> bool:
+    """May it be left early, or does it count to a number that is written down?"""
+    site = loop.loop.site
+    if not isinstance(site, For) or any(isinstance(op, Break | Return) for op in operations(site.body)):
+        return True
+    flow = definitions(site.owner)
+    made = flow.made.get(site.source)
+    if not isinstance(made, Call) or flow.path(made.callee) not in _COUNTING:
+        return False
+    return bool(made.arguments) and Numbers(site.owner, flow).at_most(made.arguments[-1].temp) is not None
+
+
 def _is_entered(effect: fx.Serve) -> bool:
     """Is what a call gives entered as a context? It has a body to work on, and ends with that."""
-    op = effect.point.chain()[0]
-    return any(type(taker) is With for taker in definitions(op.owner).following(op))
+    return _entered(effect.point.chain()[0]) is not None
+
+
+def _entered(op: Op) -> With | None:
+    return next((taker for taker in definitions(op.owner).following(op) if type(taker) is With), None)
 
 
 def _each(engine: Engine, run: Run, event: Event, shown: _Shown) -> tuple[Each, Point, bool] | None:

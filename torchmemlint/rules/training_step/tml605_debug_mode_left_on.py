@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.flow.fact.details import Serving
-from torchmemlint.knowledge.services import ANOMALY_CONTEXT, RECORDING
+from torchmemlint.knowledge.services import ANOMALY_CONTEXT, PROFILING, RECORDING
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
@@ -21,13 +21,17 @@ class DebugModeLeftOn(TellingRule):
         elif serving.name in ANOMALY_CONTEXT:
             what = "every step in it runs with anomaly detection: slow, and stores stack traces in CPU memory"
             fix = Fix("Make it a command-line option", Applicability.HINT)
+        elif serving.name in PROFILING:
+            what = "the profiler keeps every event of every step (CPU memory) until it ends: no `schedule` is given"
+            fix = Fix("Record some steps only: `torch.profiler.profile` with a `schedule`", Applicability.HINT)
         else:
             what = "every step runs with anomaly detection: slow, and stores stack traces in CPU memory"
             fix = _switched_off(told)
         place = told.case.place
-        return told.finding(
-            self, f"`{told.text_of(place)}`: {what}", [told.link(place, "on in every run"), *told.called()], fix=fix
-        )
+        links = [told.link(place, "on in every run"), *told.called()]
+        if serving.shown is not None:
+            links.append(told.link(serving.shown, "every batch of this loop is recorded"))
+        return told.finding(self, f"`{told.text_of(place)}`: {what}", links, fix=fix)
 
 
 def _switched_off(told: Told) -> Fix:
