@@ -65,6 +65,17 @@ class Contents:
         """Return what is assigned to an attribute of the object."""
         return [Spot(reading, temp) for reading in self._methods for temp in _stored(reading, name)]
 
+    def attributes(self) -> list[str]:
+        """Return the names of the object's attributes that methods of its class assign."""
+        return list(dict.fromkeys(name for reading in self._methods for name in reading.stored))
+
+    def of_instance(self, spot: Spot) -> tuple[ops.Class, Contents] | None:
+        """Return the class of the project that a call makes an object of, with what its objects hold."""
+        op = spot.op
+        name = spot.reading.called(op) if isinstance(op, ops.Call | ops.CallMethod) else ""
+        found = self._builders.project(spot.reading.function, name) if name else None
+        return (found, Contents(self._builders, found)) if isinstance(found, ops.Class) else None
+
     def origins(self, spot: Spot, own: bool = False) -> list[Spot]:
         """Return what makes what a temporary may hold; `own`: also what makes that which attributes hold."""
         found, seen, todo = list[Spot](), set[Spot](), [spot]

@@ -21,9 +21,11 @@ from torchmemlint.knowledge import records as known
 _OF_DOCUMENT = "the objects of a JSON document"  # which may be strings
 _ARRAYS = ("numpy.", "torch.")
 _DEPTH = 12
+_NESTED = 2  # objects of the project that hold each other
 _WORK = 2_000  # values that are looked at for one attribute
 
 
+_Reading = ops.GetItem | ops.CallMethod  # what takes an item
 _Filling = tuple[ops.Op, str, ops.Op]  # what is put in, what that is, what there are as many of
 
 
@@ -55,7 +57,7 @@ def kept(contents: Contents, sampling: Iterable[str]) -> Kept | None:
     return first
 
 
-def _read(contents: Contents, sampling: Iterable[str]) -> Iterator[tuple[str, Reading, ops.GetItem]]:
+def _read(contents: Contents, sampling: Iterable[str]) -> Iterator[tuple[str, Reading, _Reading]]:
     """Yield the attributes that an item is taken of by what makes samples, or by methods that this calls."""
     todo = [method for name in sampling if (method := contents.method(name)) is not None]
     for reading in todo:
@@ -64,15 +66,22 @@ def _read(contents: Contents, sampling: Iterable[str]) -> Iterator[tuple[str, Re
                 key = reading.made.get(op.key.temp)
                 if isinstance(key, ops.Operate) and len(key.operands) == 1:
                     continue  # `x[-count]`
-                for origin in contents.origins(Spot(reading, op.base)):
-                    if isinstance(origin.op, ops.GetAttribute) and origin.reading.is_self(origin.op.base):
-                        yield origin.op.name, reading, op
+                yield from ((name, reading, op) for name in _own(contents, Spot(reading, op.base)))
+            elif isinstance(op, ops.CallMethod) and op.name == "get" and op.arguments and not reading.is_self(op.base):
+                yield from ((name, reading, op) for name in _own(contents, Spot(reading, op.base)))
             elif isinstance(op, ops.CallMethod) and reading.is_self(op.base):
                 method = contents.method(op.name)
                 todo += [method] if method is not None and method not in todo else []
 
 
-def _is_taken_apart(reading: Reading, entry: ops.GetItem) -> bool:
+def _own(contents: Contents, spot: Spot) -> Iterator[str]:
+    """Yield the attributes of the object itself that a value may be."""
+    for origin in contents.origins(spot):
+        if isinstance(origin.op, ops.GetAttribute) and origin.reading.is_self(origin.op.base):
+            yield origin.op.name
+
+
+def _is_taken_apart(reading: Reading, entry: _Reading) -> bool:
     """Is an entry indexed, asked for its items, or unpacked, as no string would be?"""
     todo = [entry.dst]
     for temp in todo:
@@ -128,8 +137,9 @@ def _together(found: Iterable[_What]) -> _What | None:
 class _Values:
     """Says what values are."""
 
-    def __init__(self, contents: Contents) -> None:
-        self._contents = contents
+    def __init__(self, contents: Contents, within: int = 0) -> None:
+        """`within`: of so many objects that hold each other."""
+        self._contents, self._within = contents, within
         self._open: set[Spot] = set()
         self._looked_at = 0
 
@@ -219,6 +229,8 @@ class _Values:
         if name == "dict" and given and all(one.spread is Spread.NAMED for one in op.arguments):
             plain = all(one.plain for one in given)
             return _What(plain, shape="a dict" if plain else "")
+        if (instance := self._contents.of_instance(spot)) is not None:
+            return self._object(*instance, all(one.plain for one in given))
         if (name in known.EMPTY and not given) or self._contents.put(spot):
             return self._made(spot, name.rpartition(".")[2] if name in known.EMPTY else "list", [])
         if method == "values" and base is not None and base.plain:
@@ -228,9 +240,29 @@ class _Values:
             return _What(plain=True, many=many, shape="a list" if method in known.LISTS else "")
         return _What(many or name in known.PLAIN or name.startswith("os.path."), many)
 
+    def _object(self, cls: ops.Class, contents: Contents, given_plain: bool) -> _What:
+        """Return what an object of the project's is: a structure if it holds one, or nothing but plain objects."""
+        if self._within > _NESTED:
+            return _What()
+        values, attributes = _Values(contents, self._within + 1), contents.attributes()
+        held = [_together(map(values.of_attribute, contents.attribute(name))) for name in attributes]
+        structured = any(one is not None and one.plain and one.shape for one in held)
+        plain = given_plain and all(one is not None and (one.plain or one == _GIVEN) for one in held)
+        return _What(structured or plain, shape=f"a `{cls.name}` object" if structured or plain else "")
+
+    def of_attribute(self, stored: Spot) -> _What:
+        """Return what is stored; of a parameter, only that it is one."""
+        return self.of(stored) or _PLAIN
+
     def source(self, put: Put) -> ops.Op | None:
         """Return what is gone through, record by record, when something is put into a container."""
         return next((loop.op for loop in put.loops if (what := self.of(loop)) is not None and what.many), None)
+
+
+def _is_dict(spot: Spot) -> bool:
+    op = spot.op
+    made = op.kind if isinstance(op, ops.Make) else spot.reading.called(op) if isinstance(op, ops.Call) else ""
+    return made in ("dict", "collections.OrderedDict", "collections.defaultdict")
 
 
 def _is_number(spot: Spot) -> bool:
@@ -262,7 +294,9 @@ class _Entries:
             case ops.Operate(operator="+", operands=operands):
                 yield from self.of(*map(spot.at, operands))
             case ops.Call(arguments=[given, *_]) as op if spot.reading.called(op) in known.COPYING:
-                yield from self.of(spot.at(given.temp))
+                whole = spot.at(given.temp)
+                if not any(map(_is_dict, self._contents.origins(whole, own=True))):  # whose keys are copied
+                    yield from self.of(whole)
             case _:
                 yield from self._filled(spot)
 
