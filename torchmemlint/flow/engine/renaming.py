@@ -139,14 +139,18 @@ class Renaming:
             self._refresh(holder)
 
     def _refresh(self, holder: Ref) -> None:
-        """Let an object hold what is known by now; what has been written to it since is kept beside that."""
+        """Let an object hold what is known by now; what has been written to it since is kept beside that.
+
+        So is what older objects hold: those of earlier calls are among them.
+        """
         heap, installed = self.state.heap, self.installed
         for mine in self.of(holder).each():
             for callee_key, value in self.edges[holder]:
                 key, new = self.key(callee_key), self.value(value)
                 place = (mine, key)
                 before = installed.get(place)
-                if before is not None and heap.get(mine, key) is not before:
+                among = type(mine) is Object and mine.older
+                if among or (before is not None and heap.get(mine, key) is not before):
                     heap.add(mine, key, new)
                 else:
                     heap.put(mine, key, new)

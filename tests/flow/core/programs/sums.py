@@ -287,4 +287,32 @@ SUMS = {
                 sizes[name] = p.square().sum()
             print(sizes["weight"].item())
         """,
+    "meters that a method makes when they are first used": """
+        class Meter:
+            def __init__(self):
+                self.total = 0
+
+            def update(self, value):
+                self.total += value  # expect: TML101  # instead: self.total += float(value)
+
+        class Trainer:
+            def __init__(self, loader):
+                self.loader = loader
+                self.meters = None
+
+            def note(self, stats):
+                if self.meters is None:
+                    self.meters = {name: Meter() for name in stats}
+                for name, value in stats.items():
+                    self.meters[name].update(value)
+
+            def train(self):
+                for x, y in self.loader:
+                    loss = F.mse_loss(model(x), y)
+                    loss.backward()
+                    self.note({"loss": loss, "double": loss * 2})
+
+        def main(loader):
+            Trainer(loader).train()
+        """,
 }
