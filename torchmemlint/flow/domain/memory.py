@@ -389,13 +389,14 @@ def differentiate(
     creates: bool = False,
     asked: bool = False,
     named: bool = True,
+    ends: frozenset[Source] = NO_SOURCES,
 ) -> None:
     """A backward pass through sources: all that they come from is spent unless it is retained."""
     sources = with_graphs(sources)
     if not sources:
         return
     through = frame.provenance.ancestors(sources)
-    frame.log(Differentiate(point, frozenset(sources), retains, creates, asked, named))
+    frame.log(Differentiate(point, frozenset(sources), retains, creates, asked, named, ends))
     if not retains:
         state.spent = state.spent | through
 

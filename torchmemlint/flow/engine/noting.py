@@ -180,7 +180,7 @@ class Noting(Renaming):
     def differentiate(self, effect: fx.Differentiate) -> None:
         """Run backward."""
         sources = self.sources(effect.sources)
-        options = effect.retains, effect.creates, effect.asked, effect.named
+        options = effect.retains, effect.creates, effect.asked, effect.named, self.sources(effect.ends)
         differentiate(self.frame, self.state, sources, self.at(effect), *options)
 
     def step(self, effect: fx.Step) -> None:

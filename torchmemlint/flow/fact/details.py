@@ -57,7 +57,7 @@ class Discarding:
 class Again:
     """How a graph is differentiated again in vain."""
 
-    step: Place  # that has changed its parameters by then
+    step: Place | None  # that has changed its parameters by then; None: only the last iteration does so
 
 
 @dataclass(frozen=True, slots=True)

@@ -321,6 +321,8 @@ class Places:
             if not one.needed:
                 graphs = self.begun(run, evidence, one.sources)
                 case = self.at(one.point, "TML105", one.doubts, graphs=graphs, creates=one.creates)
+                if one.last is not None:
+                    case = replace(case, loop=self.of(one.last), about=Again(None))
                 yield case if one.outdated is None else self._again(case, one.outdated)
 
     def _again(self, case: Case, old: Outdated) -> Case:

@@ -18,7 +18,7 @@ from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.outdated import Outdated, outdated
 from torchmemlint.flow.fact.relevance import HOOKED
 from torchmemlint.flow.fact.sequence import Sequence
-from torchmemlint.flow.ir.ops import Function
+from torchmemlint.flow.ir.ops import Function, Op
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class Retained:
     doubts: frozenset[Doubt]
     sources: frozenset[Source]
     outdated: Outdated | None = None  # what it is kept for
+    last: Op | None = None  # the loop whose last iteration need not keep it
 
 
 def differentiating(runs: Iterable[Run]) -> set[Function]:
@@ -62,8 +63,11 @@ class _Retaining:
         run, evidence = self._run, self._evidence
         through = run.provenance.ancestors(effect.sources)
         graphs = frozenset(filter(self._is_graph, through))
-        following = [e for e, other in run.met(fx.Differentiate) if self._shares(event, effect, e, other.sources)]
-        if following:
+        following = [
+            e for e, other in run.met(fx.Differentiate) if self._shares(event, effect, e, other.sources, other.ends)
+        ]
+        last = self._loop_over_parts(event, effect) if following == [event] else None
+        if following and last is None:
             old = self._outdated(event, effect) if following == [event] else None
             doubts = evidence.best(effect.sources, old.sources) if old is not None else None
             if old is None or doubts is None:
@@ -77,7 +81,23 @@ class _Retaining:
         doubts |= set(self._doubts(event, effect, through))
         if Doubt.CALLER in doubts and (effect.creates or self._is_of_network()):
             return None  # what is made to be differentiated, and handed out, is wanted for that
-        return Retained(effect.point, effect.creates, False, doubts, graphs)
+        return Retained(effect.point, effect.creates, False, doubts, graphs, last=last)
+
+    def _loop_over_parts(self, event: Event, effect: fx.Differentiate) -> Op | None:
+        """Return the loop that differentiates parts of a graph one after the other, if a loop around it makes another.
+
+        That one is made while variables of the same function still hold the first.
+        """
+        made_in, owner = self._run.provenance.made_in, effect.point.chain()[0].owner
+        sites = [(loop, loop.site) for loop in event.loops if isinstance(loop.site, Op) and loop.site.owner is owner]
+        shared = self._sequence.shared(event, effect.sources, event, effect.sources, effect.ends)
+        graphs = {root(s) for s in shared if self._is_graph(s)}
+        inner = [site for loop, site in sites if graphs and graphs.isdisjoint(made_in(loop))]
+        carried = any(type(s) is Phi and s.loop in event.loops and self._has_graph(s) for s in shared)
+        if effect.creates or len(inner) != 1 or carried:
+            return None
+        around = (loop for loop, outer in sites if outer is not inner[0] and outer.contains(inner[0]))
+        return inner[0] if any(graphs <= made_in(loop) for loop in around) else None
 
     def _is_of_network(self) -> bool:
         """Is the entry a method of a network which leaves it to others to train that?"""
@@ -101,9 +121,20 @@ class _Retaining:
             return not graphs.isdisjoint(self._lasting)
         return any(type(root(s)) is Input for s in self._run.provenance.ancestors(effect.sources, parts=False))
 
-    def _shares(self, event: Event, effect: fx.Differentiate, other: Event, sources: Iterable[Source]) -> bool:
-        """Does something that follows a backward pass go through a part of its graph?"""
-        return any(map(self._has_graph, self._sequence.shared(event, effect.sources, other, sources)))
+    def _shares(
+        self,
+        event: Event,
+        effect: fx.Differentiate,
+        other: Event,
+        sources: Iterable[Source],
+        ends: frozenset[Source] = frozenset(),
+    ) -> bool:
+        """Does something that follows a backward pass go through a part of its graph, no further than to `ends`?
+
+        In another iteration, what comes round to where the pass ends is not gone through.
+        """
+        shared = self._sequence.shared(event, effect.sources, other, sources, ends)
+        return any(map(self._has_graph, shared if self._sequence.is_after(other, event) else shared - ends))
 
     def _outdated(self, event: Event, effect: fx.Differentiate) -> Outdated | None:
         """Return what only the next iteration needs, and should not: its parameters are others by then."""

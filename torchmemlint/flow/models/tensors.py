@@ -243,17 +243,24 @@ def with_indices(site: CallSite, values: Value) -> Value:
     return containers.record(site, "values and indices", {"values": values, "indices": indices})
 
 
-def backward(site: CallSite, sources: frozenset[Source], first: int = 1, named: bool = True) -> bool:
+def backward(
+    site: CallSite,
+    sources: frozenset[Source],
+    first: int = 1,
+    named: bool = True,
+    ends: frozenset[Source] = frozenset(),
+) -> bool:
     """A backward pass by `x.backward(...)` or one of `torch.autograd`. Return whether the gradients may have a graph.
 
-    `retain_graph` is the argument `first`, `create_graph` the next. `named`: see `Differentiate`.
+    `retain_graph` is the argument `first`, `create_graph` the next. `named`, `ends`: see `Differentiate`.
     """
     creates = site.constant(first + 1, "create_graph", False)
     retains = site.constant(first, "retain_graph", creates)
     if retains is None:
         retains = creates
     asked = retains is True or creates is True
-    differentiate(site.frame, site.state, sources, site.point, retains is not False, creates is not False, asked, named)
+    options = retains is not False, creates is not False, asked, named, ends
+    differentiate(site.frame, site.state, sources, site.point, *options)
     return creates is not False
 
 

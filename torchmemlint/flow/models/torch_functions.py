@@ -111,8 +111,9 @@ def _gradient(site: CallSite) -> Value:
     """`torch.autograd.grad(outputs, inputs, ..., create_graph)`: a backward pass whose results are values."""
     state = site.state
     gradients.use_of_all(site.frame, state, [site.value(1, "inputs")], site.point)
-    sources = sources_of(state, [site.value(0, "outputs"), site.value(1, "inputs")])
-    creates = tensors.backward(site, sources, 3, named=False)
+    ends = sources_of(state, [site.value(1, "inputs")])
+    sources = ends | sources_of(state, [site.value(0, "outputs")])
+    creates = tensors.backward(site, sources, 3, False, ends)
     box = containers.made(site, Kind.LIST, "gradients")
     if creates:
         graph = computed(site.frame, state, sources, site.point)

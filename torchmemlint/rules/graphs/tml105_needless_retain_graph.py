@@ -13,8 +13,7 @@ class NeedlessRetainGraph(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say which option keeps the graph, or which graph it keeps for a step that has become another one."""
-        if isinstance(told.case.about, Again):
-            step = told.about(Again).step
+        if isinstance(told.case.about, Again) and (step := told.case.about.step) is not None:
             return told.finding(
                 self,
                 f"`retain_graph=True` keeps a graph from before the loop, whose weights `{told.text_of(step)}` changes",
@@ -24,6 +23,18 @@ class NeedlessRetainGraph(TellingRule):
                     *told.around("every iteration differentiates the same graph again"),
                     *told.called(),
                 ],
+            )
+        if isinstance(told.case.about, Again):
+            return told.finding(
+                self,
+                "`retain_graph=True` in the last iteration keeps the graph while the next batch makes another",
+                [
+                    *told.begun(),
+                    *told.around("every iteration differentiates a part of the same graph"),
+                    told.link(told.case.place, "after the last iteration, no other backward runs through it"),
+                    *told.called(),
+                ],
+                fix=Fix("Add up the losses for one `backward()`, or retain in all but the last", Applicability.HINT),
             )
         option = "create_graph" if told.case.creates else "retain_graph"  # the first retains, too
         alone = told.link(told.case.place, "no other backward runs through it afterwards")

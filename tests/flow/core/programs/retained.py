@@ -42,7 +42,7 @@ RETAINED = {
                 z = model(x)
                 for y in ys:
                     loss = F.mse_loss(head(z), y)
-                    loss.backward(retain_graph=True)
+                    loss.backward(retain_graph=True)  # expect: TML105
                     fast.step()
                 optimizer.step()
         """,
@@ -58,7 +58,7 @@ RETAINED = {
             for x, ys in loader:
                 z = model(x)
                 for y in ys:
-                    F.mse_loss(head(z), y).backward(retain_graph=True)
+                    F.mse_loss(head(z), y).backward(retain_graph=True)  # expect: TML105
                 optimizer.step()
         """,
     "retained on one of two branches": """
