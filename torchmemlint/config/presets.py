@@ -97,7 +97,7 @@ PRESETS = (
             *("TML304", "TML307", "TML308", "TML311"),
             "TML4",
             *("TML501", "TML502", "TML503", "TML504", "TML506", "TML507", "TML508", "TML509", "TML510"),
-            "TML511",
+            *("TML511", "TML512"),
             "TML605",
             "TML702",
             *("TML801", "TML802", "TML803", "TML804", "TML805", "TML806", "TML807"),

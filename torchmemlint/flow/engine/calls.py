@@ -273,7 +273,7 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
     kept = settings.hyperparameters(site, target, name)
     if kept is not None:
         return kept
-    if _has_own(frame, target, name):
+    if _has_own(frame, target, name) or _may_be_own(frame, target, name):
         return unknown_method(site, receiver, name)
     if name in modules.SWITCHES:
         return modules.switch(site, target, name)
@@ -312,6 +312,13 @@ def _has_own(frame: Frame, target: Ref, name: str) -> bool:
         return False
     general = name in modules.METHODS or name in modules.SWITCHES
     return not general or frame.machine.index.method(cls, name) is not None
+
+
+def _may_be_own(frame: Frame, target: Ref, name: str) -> bool:
+    """May a caller know it for an object whose class, in the same file, has a method of a name that libraries use?"""
+    if frame.entry or type(target) is Object or not contracted.is_call(frame.machine.index.contracts, target, name):
+        return False
+    return any(name in cls.methods for cls in frame.function.unit.classes)
 
 
 def _library_super(site: CallSite, target: SuperRef, name: str) -> Value:

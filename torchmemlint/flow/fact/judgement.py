@@ -29,6 +29,7 @@ from torchmemlint.flow.fact.layers import Builders
 from torchmemlint.flow.fact.loaders import built
 from torchmemlint.flow.fact.loading import Loading
 from torchmemlint.flow.fact.outcomes import Case, Outcome
+from torchmemlint.flow.fact.outputs import kept_whole
 from torchmemlint.flow.fact.overwriting import overwritten
 from torchmemlint.flow.fact.parts import shared
 from torchmemlint.flow.fact.passes import Passes
@@ -140,6 +141,7 @@ def outcome(
             *places.lingering(engine, done),
             *places.memoised(memoised(engine, units, done)),
             *tallied(places, done),
+            *kept_whole(places, done),
             *registered(places, hooks),
             *remaining(places, hooks),
             *circling(places, engine, hooks, done),

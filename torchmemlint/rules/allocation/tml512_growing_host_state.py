@@ -1,0 +1,21 @@
+"""TML512 growing-host-state."""
+
+from __future__ import annotations
+
+from torchmemlint.findings import Applicability, Finding, Fix
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.told import Told
+
+
+class GrowingHostState(TellingRule):
+    """The whole output of each request is kept, of which only a part is read."""
+
+    def tell(self, told: Told) -> Finding:
+        """Say what keeps the outputs, and what makes them large."""
+        links = [told.link(step, "every step of this loop adds tensors to it") for step in told.case.graphs]
+        return told.finding(
+            self,
+            f"`{told.text_of(told.case.place)}` keeps the whole output of every request: the tensors of each step",
+            [told.link(told.case.place, "nothing reads these tensors afterwards"), *links, *told.called()],
+            fix=Fix("Keep only what is read of it: the text, or the sequence on the CPU", Applicability.HINT),
+        )
