@@ -226,7 +226,8 @@ class _Moved(Factories):
         created, drawn = self._before_filling(op.base)
         if not isinstance(created, Call | CallMethod):
             return None
-        factory = "empty" if self._constructor(created) else self.factory(created, "device")
+        filled = created is not self.flow.made.get(op.base)
+        factory = "empty" if self._constructor(created, filled) else self.factory(created, "device")
         given = [one for one in op.arguments if one.name not in _WAITING]
         if not factory or not self._is_moved(op, given) or self._is_beside_samples(given):
             return None
@@ -251,22 +252,22 @@ class _Moved(Factories):
             made = self.flow.made.get(made.base)
         return made, drawn
 
-    def _constructor(self, created: Call | CallMethod) -> str:
+    def _constructor(self, created: Call | CallMethod, filled: bool) -> str:
         """Return the name of a constructor of old that is given sizes, `FloatTensor(n, m)`; "" for others.
 
-        A single argument may be a list of numbers as well.
+        A single argument may be numbers as well, as the shape of what is no tensor of torch's is.
         """
         owner, _, name = self.flow.called(created).rpartition(".")
         sized = all(one.spread is Spread.PLAIN for one in created.arguments) and (
-            len(created.arguments) > 1 or self._is_size(created.arguments)
+            len(created.arguments) > 1 or self._is_size(created.arguments, filled)
         )
         return name if owner == "torch" and name in torch_api.CONSTRUCTORS and sized else ""
 
-    def _is_size(self, given: tuple[Argument, ...]) -> bool:
-        """Is a single argument a size for certain: a number, a length, or the shape of another tensor?"""
+    def _is_size(self, given: tuple[Argument, ...], filled: bool) -> bool:
+        """Is a single argument a size for certain: a number, a length, or a shape whose numbers are written over?"""
         made = self.flow.made.get(given[0].temp) if given else None
         if isinstance(made, GetAttribute):
-            return made.name == "shape"
+            return filled and made.name == "shape"
         if isinstance(made, Call | CallMethod):
             return self._name(made) in ("len", "size")
         return given != () and self._sizes.at_most(given[0].temp) is not None
