@@ -11,6 +11,7 @@ from torchmemlint.flow.names.suites import tests_live_here
 from torchmemlint.knowledge import autograd, versions
 from torchmemlint.rules.activations.attention import chain, rewriting
 from torchmemlint.rules.activations.attention.chain import Attention, Kind
+from torchmemlint.rules.activations.attention.softmaxes import is_softmax
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import report_operation
 
@@ -32,7 +33,8 @@ class MaterialisedAttention(Rule):
             return
         available = target >= _FUSED_SINCE
         fused = facts.source.text.count(_FUSED)
-        for found in (one for formula in facts.formulas(_WORDS, _LAYERS) for one in chain.find(formula)):
+        own = {one.function.name for one in facts.formulas(frozenset({"exp"})) if is_softmax(one)}
+        for found in (one for formula in facts.formulas(_WORDS | own, _LAYERS) for one in chain.find(formula)):
             if fused and fused != found.beside(_FUSED):
                 continue
             scaled = target >= _SCALE_SINCE

@@ -232,3 +232,16 @@ def _swapped(known: Axes | None, first: int | None, second: int | None) -> Axes 
 def _taken(known: Axes | None) -> Axes | None:
     """Of one entry along the first axis."""
     return known[1:] if known else None
+
+
+def is_table(formula: Formula, temp: Temp) -> bool:
+    """Is it an attribute of the object itself, perhaps turned round: a table, not something computed?"""
+    op = formula.made(temp)
+    match op:
+        case ops.GetAttribute(base=base, name="T" | "mT" | "weight" | "data"):
+            return formula.is_receiver(base) or is_table(formula, base)
+        case ops.GetAttribute(base=base):
+            return formula.is_receiver(base)
+        case ops.CallMethod(base=base, name="t" | "transpose" | "permute" | "unsqueeze"):
+            return is_table(formula, base)
+    return False

@@ -8,19 +8,21 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from torchmemlint.flow.fact.formulas import Formula
-from torchmemlint.flow.fact.operands import Operation, looks
+from torchmemlint.flow.fact.operands import Operation, Taking, looks
 from torchmemlint.flow.ir.blocks import Layout
 from torchmemlint.flow.ir.control import For, If, While
 from torchmemlint.flow.ir.defuse import operands
 from torchmemlint.flow.ir.ops import Bind, CallMethod, GetAttribute, Load, Op
 from torchmemlint.flow.ir.places import NO_TEMP, Temp
 from torchmemlint.rules.activations.attention import einsums
-from torchmemlint.rules.activations.attention.axes import Axis, axes, exchanged, order
+from torchmemlint.rules.activations.attention.axes import Axis, axes, exchanged, is_table, order
 from torchmemlint.rules.activations.attention.einsums import Subscripts
 from torchmemlint.rules.activations.attention.numbers import is_gate, is_number
+from torchmemlint.rules.activations.attention.softmaxes import own_softmax
 
 PRODUCTS = frozenset({"matmul", "bmm", "baddbmm", "einsum"})
 _LONGEST = 50  # steps
+_ALIKE = frozenset(f"torch.{name}_like" for name in ("empty", "full", "ones", "zeros"))
 _CASTS = frozenset({"float", "half", "bfloat16", "to", "type", "type_as", "contiguous", "double"})
 _TURNS = ([0, 2, 1], [0, 1, 3, 2], [0, 1, 2, 4, 3])
 _PAIRS = ({-1, -2}, {1, 2}, {2, 3}, {1, -1}, {2, -1})
@@ -195,6 +197,8 @@ class Chain:
         formula = self.formula
         if weights and (dropout := _dropout_layer(formula, op, operation)) is not None:
             yield dropout
+        if weights and operation is None and (own := own_softmax(formula, op)) is not None:
+            yield Step(Kind.SOFTMAX, op, own[0], dim=own[1])
         match operation:
             case Operation(name="mul" | "div" as name, operands=(left, right), keywords=()):
                 for main, other in ((left, right), (right, left))[: 1 if name == "div" else 2]:
@@ -358,10 +362,16 @@ def _is_alone(formula: Formula, layout: Layout, ways: list[Attention]) -> bool:
     taking = {(stage.step.op, stage.step.main) for stage in stages} | {(way.sum.op, way.taken) for way in ways}
     for op in {stage.step.op for stage in stages}:
         operation = formula.read(op) or Operation(op, "dropout", ())
-        if any((one.by, one.temp) not in taking for one in formula.takings(operation)):
+        if any((one.by, one.temp) not in taking and not _is_shape_of(one) for one in formula.takings(operation)):
             return False
     loops = {tuple(a for a, _ in layout.above(op) if isinstance(a, For | While)) for op, _ in taking}
     return len(loops) == 1 and all(_excluded(layout, a.sum.op, b.sum.op) for a, b in combinations(ways, 2))
+
+
+def _is_shape_of(taking: Taking) -> bool:
+    """Is a tensor only taken as an example of its shape, as `torch.full_like` does?"""
+    operation = taking.operation
+    return operation is not None and operation.qualified in _ALIKE and taking.index == 0
 
 
 def _excluded(layout: Layout, one: Op, other: Op) -> bool:
@@ -373,7 +383,7 @@ def _excluded(layout: Layout, one: Op, other: Op) -> bool:
 def _is_attention(found: Attention) -> bool:
     """Does the product run over features, for many queries, with keys and values that are computed?"""
     formula, product = found.formula, found.product
-    if _is_table(formula, product.right) or _is_table(formula, found.value):
+    if is_table(formula, product.right) or is_table(formula, found.value):
         return False
     left, right = axes(formula, product.left), axes(formula, product.right)
     if product.spelling == "einsum":  # the subscripts say which axis is which
@@ -385,16 +395,3 @@ def _is_attention(found: Attention) -> bool:
     if rows is Axis.POSITIONS or summed_too is Axis.FEATURES:
         return True
     return exchanged(formula, product.left) is None and exchanged(formula, product.right) is not None
-
-
-def _is_table(formula: Formula, temp: Temp) -> bool:
-    """Is it an attribute of the object itself, perhaps turned round: a table, not something computed?"""
-    op = formula.made(temp)
-    match op:
-        case GetAttribute(base=base, name="T" | "mT" | "weight" | "data"):
-            return formula.is_receiver(base) or _is_table(formula, base)
-        case GetAttribute(base=base):
-            return formula.is_receiver(base)
-        case CallMethod(base=base, name="t" | "transpose" | "permute" | "unsqueeze"):
-            return _is_table(formula, base)
-    return False

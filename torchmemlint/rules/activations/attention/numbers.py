@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.ir import ops
-from torchmemlint.flow.ir.places import Scope, Temp
+from torchmemlint.flow.ir.places import Scope, SliceKey, Temp
 
 _DEPTH = 6
 _NUMBERS = frozenset({"float", "int", "len", "min", "max", "round", "abs", "pow", "sum"})
@@ -26,9 +26,24 @@ def is_number(formula: Formula, temp: Temp, depth: int = 0) -> bool | None:
 
 
 def is_gate(formula: Formula, temp: Temp) -> bool:
-    """Is a factor a parameter of the receiver whose last axis has one entry: the same for all weights of a query?"""
+    """Has a factor one entry along its last axis, so that it is the same for all weights of a query?
+
+    It may be a parameter of the receiver, or what is computed and given that axis.
+    """
     found = formula.stored(temp)
-    return bool(found) and all(_has_one_entry(one, src) for one, src in found)
+    return all(_has_one_entry(one, src) for one, src in found) if found else _ends_with_one(formula, temp)
+
+
+def _ends_with_one(formula: Formula, temp: Temp) -> bool:
+    """`g.unsqueeze(-1)`, `g[..., None]`, `g.view(n, 1)`: the last axis was added."""
+    match formula.made(temp):
+        case ops.CallMethod(name="unsqueeze", arguments=[axis]):
+            return formula.integer(axis.temp) == -1
+        case ops.CallMethod(name="view" | "reshape", arguments=[_, *_, last]):
+            return formula.integer(last.temp) == 1
+        case ops.GetItem(key=SliceKey(layout=layout)):
+            return layout[-1:] == "+"
+    return False
 
 
 def _has_one_entry(formula: Formula, src: Temp) -> bool:
