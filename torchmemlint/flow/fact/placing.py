@@ -13,7 +13,7 @@ from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.frame import Frame
-from torchmemlint.flow.domain.heap import State
+from torchmemlint.flow.domain.heap import State, reachable
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import Globals, Object, Point
 from torchmemlint.flow.domain.values import NOTHING, UNKNOWN, Value
@@ -55,9 +55,10 @@ def placing(engine: Engine, units: Iterable[Unit], built: Iterable[Loader]) -> I
         for data in loader.datasets():
             cls: Class = data.about.cls
             seen.update(engine.index.order(cls))
+            held = [f for r in reachable(state, [data]) for f in functions_of(loader.run, Value(r.alone))]
             for method in _making(engine, cls):
                 if by is not None or method.name in SAMPLING:
-                    for one in _placed(engine, method, state, _asking(engine, cls, method, data)):
+                    for one in _placed(engine, method, state, _asking(engine, cls, method, data), held):
                         yield replace(one, loader=by, single=_is_single(loader))
         for handed in (loader.given.get(name) for name in _HANDED if by is not None):
             for entry in functions_of(loader.run, handed):
@@ -93,9 +94,10 @@ def _making(engine: Engine, cls: Class) -> list[Function]:
     return [] if stream is None else [stream]
 
 
-def _may_place(entry: Function) -> bool:
-    """Does a function, or one that it calls, speak of devices, and not of what it does in a worker?"""
-    return _ASKING not in entry.mentions and any(not f.mentions.isdisjoint(_PLACING) for f in reached([entry]))
+def _may_place(entry: Function, held: Iterable[Function] = ()) -> bool:
+    """Does a function, one that it calls or is handed, speak of devices, and not of what it does in a worker?"""
+    speaking = (not f.mentions.isdisjoint(_PLACING) for f in reached([entry, *held]))
+    return _ASKING not in entry.mentions and any(speaking)
 
 
 def _asking(engine: Engine, cls: Class, method: Function, data: Object) -> Call:
@@ -109,9 +111,14 @@ def _calling(engine: Engine, entry: Function, handed: Value | None) -> Call:
     return lambda frame, state: engine.call(frame, state, callee, Arguments([UNKNOWN]), point)
 
 
-def _placed(engine: Engine, entry: Function, before: State, call: Call) -> Iterator[Placed]:
-    """Yield what is put on an accelerator each time that a function is called: the first thing of each function."""
-    if not _may_place(entry):
+def _placed(
+    engine: Engine, entry: Function, before: State, call: Call, held: Iterable[Function] = ()
+) -> Iterator[Placed]:
+    """Yield what is put on an accelerator each time that a function is called: the first thing of each function.
+
+    `held` are functions that the object has which it is called with, as a data set has its transforms.
+    """
+    if not _may_place(entry, held):
         return
     frame, state, returned = Frame(entry, engine, Globals.of(entry.unit.name), entry=True), before.copy(), NOTHING
     state.dead = False
