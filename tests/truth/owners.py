@@ -135,6 +135,10 @@ LOOPS = {
     "for": "for step in range({steps}):\n    probe()\n{body}",
     "while": "step = 0\nwhile step < {steps}:\n    step += 1\n    probe()\n{body}",
     "enumerate": "for step, name in enumerate({names}):\n    probe()\n{body}",
+    "thread": "for step in range({steps}):\n    probe()\n    def work():\n{inner}\n"
+    "    worker = threading.Thread(target=work)\n    worker.start()\n    worker.join()",
+    "thread pool": "with ThreadPoolExecutor(max_workers=1) as pool:\n    for step in range({steps}):\n        probe()\n"
+    "        def work():\n{innermost}\n        pool.submit(work).result()",
 }
 CALLS = ("in the loop", "in a function", "two calls deep")
 
@@ -165,13 +169,15 @@ def _text(classes: str, iteration: str, frame: str, call: str) -> str:
     if call == CALLS[2]:
         functions += f"\ndef outer({names}):\n    once({names})\n"
         body = f"outer({names})"
-    loop = frame.format(steps=STEPS, names=tuple("abcde"), body=textwrap.indent(body, "    "))
+    body, inner, innermost = (textwrap.indent(body, "    " * depth) for depth in (1, 2, 3))
+    loop = frame.format(steps=STEPS, names=tuple("abcde"), body=body, inner=inner, innermost=innermost)
     main = (
         "def main():\n    kept, x = [], torch.randn(2, 4)\n    shared = nn.Linear(4, 4)\n"
         "    pair = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))\n"
         f"{textwrap.indent(loop, '    ')}\n    probe()\n    print(len(kept))\n\n\nmain()\n"
     )
-    return f"import functools\nimport weakref\n\nimport torch\nfrom torch import nn\n\n{classes}\n{functions}\n{main}"
+    imports = "import functools\nimport threading\nimport weakref\nfrom concurrent.futures import ThreadPoolExecutor\n"
+    return f"{imports}\nimport torch\nfrom torch import nn\n\n{classes}\n{functions}\n{main}"
 
 
 def label(program: Program) -> str:
