@@ -170,7 +170,6 @@ class Differentiate(Effect):
     """A backward pass through these sources. `creates`: the gradients have a graph.
 
     `asked`: the call says itself that the graph is to be kept. `named`: are the gradients not returned, but in `.grad`?
-    `ends`: it goes no further than to these.
     """
 
     sources: frozenset[Source]
@@ -178,7 +177,7 @@ class Differentiate(Effect):
     creates: bool
     asked: bool = False
     named: bool = True
-    ends: frozenset[Source] = frozenset()
+    ends: frozenset[Source] = frozenset()  # it goes no further than to these
 
 
 @dataclass(slots=True, eq=False)
