@@ -313,6 +313,19 @@ def test_a_part_of_a_package_has_the_name_of_a_library(tmp_path: Path) -> None:
     assert codes(tmp_path, "agents/nets/a/train.py") == []
 
 
+def test_a_part_of_a_package_has_the_name_of_a_module_of_python(tmp_path: Path) -> None:
+    """`kit/typing.py` is `kit.typing`: who imports typing beside it means Python's, and so does that file itself."""
+    write(tmp_path, {"kit/__init__.py": "", "kit/typing.py": "from typing import cast\n" + KEEPS})
+    write(
+        tmp_path, {"kit/train.py": train("from typing import Meter"), "train.py": train("from kit.typing import Meter")}
+    )
+    assert codes(tmp_path, "kit/train.py") == []
+    assert codes(tmp_path, "train.py") == ["TML102"]
+    # A script finds what lies beside it first.
+    write(tmp_path, {"scripts/queue.py": KEEPS, "scripts/train.py": train("from queue import Meter")})
+    assert codes(tmp_path, "scripts/train.py") == ["TML102"]
+
+
 def test_star_imports_of_many_files(tmp_path: Path) -> None:
     stars = "".join(f"from .m{n} import *\n" for n in range(70))
     write(tmp_path, {f"pkg/m{n}.py": "class Other:\n    pass\n" for n in range(70)})

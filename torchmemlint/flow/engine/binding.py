@@ -36,6 +36,7 @@ def bind(frame: Frame, state: State, code: Code, receiver: Ref | None, arguments
         rest = _spread_names(state, arguments.stars, named)
     bound: Binding = {Input.of(function, Special.OUTER): of(code.frame)}
     position = 0
+    left: list[Parameter] = []
     for parameter in function.parameters:
         formal = Input.of(function, parameter.name)
         if parameter.passing is Passing.STAR:
@@ -55,6 +56,9 @@ def bind(frame: Frame, state: State, code: Code, receiver: Ref | None, arguments
             bound[formal] = _under(frame, state, code, parameter, arguments.stars, rest)
         else:
             bound[formal] = frame.machine.default(state, code, parameter)
+            left.append(parameter)
+    if not all(parameter.has_default for parameter in left):  # by a decorator, a configuration gives what is left out
+        bound.update((Input.of(function, parameter.name), UNKNOWN) for parameter in left)
     return bound
 
 

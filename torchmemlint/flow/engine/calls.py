@@ -215,6 +215,8 @@ def _method(site: CallSite, target: Ref, receiver: Value, name: str) -> Value:
             return _object_method(site, target, receiver, name)
         case ClassRef() if name == "apply" and frame.machine.index.is_operation(target.cls):
             return torch_functions.applied(site)
+        case ClassRef() if instances.is_made_by(frame, target, name):
+            return instances.restored(frame, state, target, arguments, point)
     found = attribute(frame, state, of(target), name, point)
     if found.refs == Method.of(target, name).alone:
         return unknown_method(site, receiver, name)
@@ -232,6 +234,8 @@ def _object_method(site: CallSite, target: Object, receiver: Value, name: str) -
             return call(frame, state, own, arguments, point)
         return _module_method(site, target, receiver, name)
     if kind is Kind.INSTANCE:
+        if instances.is_made_by(frame, target.about, name):
+            return instances.restored(frame, state, target.about, arguments, point)
         found = instances.attribute(frame, state, target, name, point)
         own = state.heap.get(target, name)
         found = own if own is not None else found

@@ -260,6 +260,20 @@ def construct(frame: Frame, state: State, cls_ref: ClassRef, arguments: Argument
     return of(made)
 
 
+def is_made_by(frame: Frame, cls_ref: ClassRef, name: str) -> bool:
+    """Does a method of a base that is not seen make new instances: `from_pretrained`, `load_from_checkpoint`?"""
+    index, made = frame.machine.index, frame.machine.index.contracts.names("factories")
+    if name not in made.last_parts or index.method(cls_ref.cls, name) is not None:
+        return False
+    return made.has_method(name, index.libraries(cls_ref.cls))
+
+
+def restored(frame: Frame, state: State, cls_ref: ClassRef, arguments: Arguments, point: Point) -> Value:
+    """Return a new instance that such a method makes, of what is kept in files and of what it is given by name."""
+    given = Arguments([], arguments.named, UNKNOWN, UNKNOWN)
+    return construct(frame, state, cls_ref, given, point)
+
+
 def _fill_fields(frame: Frame, state: State, made: Object, arguments: Arguments, point: Point) -> None:
     """Bind the arguments of a dataclass, namedtuple or plain record to its fields."""
     index = frame.machine.index

@@ -27,7 +27,7 @@ def unknown(frame: Frame, state: State, callee: Value, arguments: Arguments, poi
     value = _symbolic_result(frame, state, result, given, point)
     for target in callee.each():
         run_hooks(CallSite(frame, state, point, arguments), target, value)
-    decorated = library.decorated(arguments) if frame.entry else None
+    decorated = library.decorated(arguments, point) if frame.entry else None
     return value if decorated is None else decorated
 
 

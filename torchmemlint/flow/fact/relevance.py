@@ -21,7 +21,8 @@ from torchmemlint.flow.ir.ops import Function, Unit
 from torchmemlint.knowledge import checkpoints, services, torch_api
 from torchmemlint.knowledge.contracts import Contracts
 
-_READ = torch_api.READERS | torch_api.CUTS | {"argmax", "cpu", "data", "float", "format", "print"}
+_READ = torch_api.READERS | torch_api.CUTS | torch_api.DISCRETE_TYPES | {"cpu", "data", "float", "format", "print"}
+_READ |= frozenset({"argmax", "argmin", "argsort", "multinomial"})
 _KEPT = frozenset({"append", "appendleft", "extend", "insert", "put", "setdefault", "add", "lru_cache", "cache"})
 _RUN = frozenset({"backward", "eval", "grad", "jacobian", "requires_grad", "requires_grad_", "train", "zero_grad"})
 _COMMON = (_KEPT - {"cache", "lru_cache"}) | {"cpu", "data", "float", "format", "print", "requires_grad", "train"}

@@ -11,8 +11,9 @@ from torchmemlint.flow.domain.heap import ELEMENT, visible
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.memory import computed, differentiate, discrete, key_of, sources_of
-from torchmemlint.flow.domain.refs import Bare, Code, Leaf, Object
+from torchmemlint.flow.domain.refs import Bare, ClassRef, Code, Leaf, Object, Point, Ref
 from torchmemlint.flow.domain.values import PLAIN, Value, of
+from torchmemlint.flow.ir.ops import Op
 from torchmemlint.flow.models import (
     builtins,
     containers,
@@ -109,9 +110,9 @@ def _other(site: CallSite, qualified: str) -> Value:
     if operation is not None and operation.discrete:
         frame.read(given, Reading.DISCRETE)
         return PLAIN
-    function = decorated(site.arguments)
-    if function is not None:
-        return function
+    what = decorated(site.arguments, site.point)
+    if what is not None:
+        return what
     made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, qualified)
     if qualified in known.names("loaders"):
         frame.log(Serve(site.point, qualified, containers.spread(state, site.arguments)))
@@ -151,12 +152,22 @@ def is_plain(qualified: str) -> bool:
     return qualified.partition(".")[0] in _PLAIN
 
 
-def decorated(arguments: Arguments) -> Value | None:
-    """Return the function that a decorator which is not seen is given: it runs that. None if it is given others."""
+def decorated(arguments: Arguments, point: Point) -> Value | None:
+    """Return what a decorator that is not seen is given: it runs the function, or registers the class.
+
+    None if it is given others, or a class above which it does not stand: code that is given one may make an instance.
+    """
     if len(arguments.all()) != 1 or len(arguments.positional) != 1:
         return None
     (given,) = arguments.positional
-    return given if given.refs and all(type(r) is Code for r in given.refs) else None
+    return given if given.refs and all(type(r) is Code or _stands_above(point, r) for r in given.refs) else None
+
+
+def _stands_above(point: Point, reference: Ref) -> bool:
+    """Is a call that of a decorator of this class?"""
+    if type(reference) is not ClassRef or not isinstance(point.site, Op):
+        return False
+    return any(decorator.span == point.site.span for decorator in reference.cls.decorators)
 
 
 def call_object(site: CallSite, target: Object) -> Value | None:
@@ -168,7 +179,7 @@ def call_object(site: CallSite, target: Object) -> Value | None:
     if pipelines.is_pipeline(site, target):
         return pipelines.run(site)
     found = contracted.method(site, target, "__call__")
-    return decorated(site.arguments) if found is None else found  # a decorator with arguments
+    return decorated(site.arguments, site.point) if found is None else found  # a decorator with arguments
 
 
 def of_distribution(site: CallSite, target: Object, receiver: Value, name: str) -> Value | None:

@@ -90,7 +90,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     if name in _READERS:
         frame.read(sources, Reading.ARRAY if name in ("numpy", "__array__") else Reading.NUMBER)
         return PLAIN
-    if name in _DISCRETE or (name in ("to", "type") and _is_discrete(site.arguments)):
+    if name in _DISCRETE or (name in ("to", "type", "view") and _is_discrete(site.arguments)):
         frame.read(sources, Reading.DISCRETE)
         return discrete(frame, state, sources, site.point)
     if name in _NO_GRAPH:

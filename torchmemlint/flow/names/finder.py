@@ -6,17 +6,20 @@ file's own folder, and the one above a folder around it that has the name of the
 another package. Packages come before modules, and folders without `__init__.py` (namespace packages) last.
 
 `torch` is installed, or else the project is torch: where a folder has a `torch.py` or a `torch/` of its own, no file of
-it could run as a script and import torch. So it is not looked up in a file's own folder, nor in those around it.
+it could run as a script and import torch. So it is not looked up in a file's own folder, nor in those around it. The
+same goes for what Python itself brings, in packages: there a `typing.py` is known by its full name alone.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _PACKAGE = "__init__.py"
 _INSTALLED = "torch"
+_STANDARD = sys.stdlib_module_names
 Place = tuple[Path, str]  # a file, and what is left of the name for it to define
 
 
@@ -106,7 +109,7 @@ class Finder:
         while self.is_package(top) and top != _above(top):
             top = _above(top)
         root = str(self.root)
-        if package == _INSTALLED:
+        if package == _INSTALLED or (package in _STANDARD and self.is_package(folder)):
             yield from dict.fromkeys((top, root, path_in(root, "src")))
             return
         around = [_above(one) for one in self._up_to_root(folder) if one.endswith(path_in("", package))]

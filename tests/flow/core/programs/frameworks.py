@@ -22,6 +22,68 @@ FRAMEWORKS = {
             def configure_optimizers(self):
                 return torch.optim.Adam(self.parameters())
         """,
+    "a LightningModule of a checkpoint": """
+        import pytorch_lightning as pl
+
+        class Lit(pl.LightningModule):
+            def __init__(self, width):
+                super().__init__()
+                self.net = nn.Linear(width, 1)
+
+            def forward(self, x):
+                return self.net(x)
+
+        def score(path, batches):
+            lit = Lit.load_from_checkpoint(path)
+            for x in batches:
+                print(lit(x).argmax())  # expect: TML201
+        """,
+    "a LightningModule that is made, then loaded": """
+        import lightning as L
+
+        class Lit(L.LightningModule):
+            def __init__(self, net):
+                super().__init__()
+                self.net = net
+
+            def forward(self, x):
+                return self.net(x)
+
+        def score(path, batches):
+            lit = Lit(nn.Linear(4, 1))
+            lit = lit.load_from_checkpoint(path, net=nn.Linear(4, 1))
+            for x in batches:
+                print(lit(x).argmax())  # expect: TML201
+        """,
+    "a LightningModule that loads in its own way": """
+        import lightning as L
+
+        class Lit(L.LightningModule):
+            @classmethod
+            def load_from_checkpoint(cls, path):
+                return open(path).read()
+
+        def score(path, batches):
+            told = Lit.load_from_checkpoint(path)
+            for x in batches:
+                print(told.count(x))
+        """,
+    "a pretrained network of the project": """
+        from transformers import PreTrainedModel
+
+        class Tagger(PreTrainedModel):
+            def __init__(self, config):
+                super().__init__(config)
+                self.head = nn.Linear(config.size, 2)
+
+            def forward(self, x):
+                return self.head(x)
+
+        def tag(name, batches):
+            tagger = Tagger.from_pretrained(name)
+            for x in batches:
+                print(tagger(x).argmax())  # expect: TML201
+        """,
     "a LightningModule that keeps its losses": """
         import lightning as L
 

@@ -11,6 +11,64 @@ UNSEEN = {
                 seen.append(reward)
             print(total, len(seen))
         """,
+    "a class is registered": """
+        from shelf import networks, register
+
+        @networks.register("small")
+        class Small(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 4)
+
+            def forward(self, x):
+                return self.layer(x)
+
+        @register
+        class Large(Small):
+            pass
+
+        def show(batches):
+            small, large = Small(), Large()
+            for x in batches:
+                print(small(x).argmax())  # expect: TML201
+                print(large(x).sum().item())  # expect: TML201
+        """,
+    "a class is given to code": """
+        from shelf import build
+
+        class Small(nn.Module):
+            def forward(self, x):
+                return x
+
+        def show(batches):
+            small = build(Small)
+            for x in batches:
+                print(small.sizes(x).count(3))
+        """,
+    "a configuration gives arguments": """
+        import gin
+
+        @gin.configurable
+        class Net(nn.Module):
+            def __init__(self, encoder, norm=None):
+                super().__init__()
+                assert norm is not None, "see the configuration"
+                self.encoder, self.norm = encoder(), norm()
+
+            def forward(self, x):
+                return self.norm(self.encoder(x))
+
+        def show(batches):
+            net = Net()
+            for x in batches:
+                print(net(x).argmax())  # expect: TML201
+        """,
+    "numbers of few bytes": """
+        def codes(batches):
+            for x in batches:
+                found = model(x)  # expect: TML201
+                yield found.view(torch.int32)
+        """,
     "a method of a network gives a number": """
         def train(net, loader):
             net.train()
