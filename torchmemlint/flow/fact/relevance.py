@@ -21,11 +21,12 @@ from torchmemlint.flow.ir.ops import Function, Unit
 from torchmemlint.knowledge import checkpoints, services, torch_api
 from torchmemlint.knowledge.contracts import Contracts
 
-_READ = torch_api.READERS | torch_api.CUTS | torch_api.DISCRETE_TYPES | {"cpu", "data", "float", "format", "print"}
-_READ |= frozenset({"argmax", "argmin", "argsort", "multinomial"})
+_READ = torch_api.READERS | torch_api.CUTS | {"argmax", "cpu", "data", "float", "format", "print"}
+_WHOLE = (torch_api.DISCRETE_TYPES | {"argmin", "argsort", "multinomial"}) - {"bool", "int"}  # which Python has, too
 _KEPT = frozenset({"append", "appendleft", "extend", "insert", "put", "setdefault", "add", "lru_cache", "cache"})
 _RUN = frozenset({"backward", "eval", "grad", "jacobian", "requires_grad", "requires_grad_", "train", "zero_grad"})
-_COMMON = (_KEPT - {"cache", "lru_cache"}) | {"cpu", "data", "float", "format", "print", "requires_grad", "train"}
+_COMMON = (_KEPT - {"cache", "lru_cache"}) | _WHOLE
+_COMMON |= {"cpu", "data", "float", "format", "print", "requires_grad", "train"}
 _OF_NETWORKS = _RUN | {"Parameter", "autograd", "forward", "named_parameters", "parameters", "state_dict"}
 _OLD = frozenset({"volatile"})
 _MEASURED = frozenset({"compute_metrics"})  # of what a trainer collects
@@ -115,7 +116,7 @@ def _words(contracts: Contracts) -> frozenset[str]:
     shown = names("differentiates").shown_by | names("runs-without-gradients").methods
     modes = contracts.off.last_parts | contracts.on.last_parts | services.WORDS | checkpoints.WORDS
     loaders = names("loaders").last_parts
-    return _READ | _KEPT | _RUN | HOOKED | _OLD | _MEASURED | _FAILING | loaders | shown | modes
+    return _READ | _WHOLE | _KEPT | _RUN | HOOKED | _OLD | _MEASURED | _FAILING | loaders | shown | modes
 
 
 def _telling(contracts: Contracts, unit: Unit) -> set[str]:
