@@ -397,5 +397,4 @@ def each(effects: Iterable[Effect]) -> Iterator[Effect]:
         if isinstance(effect, Repeat):
             yield from each(effect.effects)
         elif isinstance(effect, Fork):
-            yield from each(effect.then)
-            yield from each(effect.orelse)
+            yield from each((*effect.then, *effect.orelse))

@@ -31,7 +31,6 @@ from torchmemlint.flow.domain.refs import (
     Source,
     is_outside,
     path,
-    root,
     with_graphs,
 )
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join, of, with_graph
@@ -147,14 +146,6 @@ def unsettle(state: State, handed: Value) -> None:
                     state.heap.put(holder, key, join(value, UNKNOWN))
                 todo += value.refs - seen
                 seen |= value.refs
-
-
-def outdate(state: State, handed: Value, stored: set[str]) -> None:
-    """Let go of the attributes of a caller's objects that a call may have set anew: only the caller knows whether."""
-    for holder in handed.refs:
-        if holder.symbolic and type(root(holder)) is not Result:
-            for key in stored.intersection(state.heap.edges(holder)):
-                state.heap.remove(holder, key)
 
 
 def _is_listed(state: State, key: Ref, base: Value) -> bool:

@@ -7,7 +7,7 @@ from torchmemlint.flow.domain.effects import Invoke, InvokeMethod
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, State
 from torchmemlint.flow.domain.kinds import Kind
-from torchmemlint.flow.domain.memory import bare, computed, outdate, sources_of, unsettle
+from torchmemlint.flow.domain.memory import bare, computed, sources_of, unsettle
 from torchmemlint.flow.domain.refs import Derived, Graph, Leaf, Object, Point, Ref, Result, Source, root
 from torchmemlint.flow.domain.values import Value, join, symbol
 from torchmemlint.flow.models import containers, gradients, library, tensors
@@ -42,7 +42,7 @@ def unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
     evaluating = gradients.is_evaluating(state, receiver)
     unsettle(state, receiver)
     if not frame.entry:
-        outdate(state, receiver, frame.machine.index.stored)
+        _outdate(state, receiver, frame.machine.index.stored)
     frame.log(InvokeMethod(site.point, receiver, name, site.arguments, state.mode, result, evaluating))
     of_tensors = operations.method(name) is not None
     computes = of_tensors and not any(map(_is_of_instance, receiver.refs))
@@ -51,6 +51,14 @@ def unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
     if not tensors_too.graph or not of_tensors:
         return found
     return join(found, tensors.method(site, tensors_too, name))
+
+
+def _outdate(state: State, handed: Value, stored: set[str]) -> None:
+    """Let go of the attributes of a caller's objects that a call may have set anew: only the caller knows whether."""
+    for holder in handed.refs:
+        if holder.symbolic and type(root(holder)) is not Result:
+            for key in stored.intersection(state.heap.edges(holder)):
+                state.heap.remove(holder, key)
 
 
 def _new_result(frame: Frame, state: State, point: Point) -> Result:

@@ -144,9 +144,7 @@ class Passes:
 
     def differentiated(self) -> Iterator[Op]:
         """Yield the operations that led to a differentiated pass, or to a call that may be one."""
-        for source, point in self._begun():
-            if self.is_needed(source):
-                yield from point.chain()
+        return (op for source, point in self._begun() if self.is_needed(source) for op in point.chain())
 
     def unsettled(self) -> Iterator[Op]:
         """Yield the operations that led to a pass which may need its graph, for all that was seen."""
