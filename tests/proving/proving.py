@@ -186,8 +186,9 @@ def _is_fixable(finding: Finding) -> bool:
 
 
 def difference(before: Observed, after: Observed, explained: Set[str] = frozenset()) -> str:
-    """What is different, in words; MENDING if an exception is gone, or comes later; "" if nothing is."""
-    if before.error and (not after.error or len(after.losses) > len(before.losses)) and _goes_on(before, after):
+    """What is different, in words; MENDING if an exception is gone, or comes later, or another does; "" if nothing is."""
+    further = before.error != after.error or len(after.losses) > len(before.losses)
+    if before.error and further and _goes_on(before, after):
         return MENDING
     for name in ("error", "losses", "gradients", "left", "weights"):
         one, other = getattr(before, name), getattr(after, name)
