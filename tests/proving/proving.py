@@ -186,7 +186,7 @@ def _is_fixable(finding: Finding) -> bool:
 
 
 def difference(before: Observed, after: Observed, explained: Set[str] = frozenset()) -> str:
-    """What is different, in words; MENDING if an exception is gone, or comes later, or another does; "" if nothing is."""
+    """What is different, in words; MENDING if an exception is gone or comes later, or another does."""
     further = before.error != after.error or len(after.losses) > len(before.losses)
     if before.error and further and _goes_on(before, after):
         return MENDING

@@ -8,7 +8,6 @@ of the block (pytorch#65766, #112583, #165068).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from torchmemlint.flow.domain.refs import Point, Ref
 from torchmemlint.flow.fact.closing import inferring
@@ -24,29 +23,31 @@ _AUTOCAST = "autocast"
 
 def cast_with_graphs(passes: Passes) -> Iterator[Point]:
     """Yield the passes that are differentiated, where none of the network runs without gradients in the same block."""
-    trained = [(one, blocks) for one in passes.all if one.differentiated and (blocks := list(_around(one.point)))]
+    known: dict[Function, dict[Op, With]] = {}
+    trained = [(one, found) for one in passes.all if one.differentiated and (found := list(_around(one.point, known)))]
     quiet: dict[With, set[Ref]] = {}
     for event in inferring(passes.run, passes.evidence) if trained else ():
-        for block in _around(event.effect.point):
+        for block in _around(event.effect.point, known):
             quiet.setdefault(block, set()).update(module_of(event.effect))
     for one, blocks in trained:
         if not any(one.module & quiet.get(block, set()) for block in blocks):
             yield one.point
 
 
-def _around(point: Point) -> Iterator[With]:
+def _around(point: Point, known: dict[Function, dict[Op, With]]) -> Iterator[With]:
     """Yield the blocks of autocast around a point, and around the calls that led there."""
     for op in point.chain():
-        block = _blocks(op.owner).get(op)
-        if block is not None:
-            yield block
+        if _AUTOCAST in op.owner.mentions:
+            if op.owner not in known:
+                known[op.owner] = _blocks(op.owner)
+            if op in known[op.owner]:
+                yield known[op.owner][op]
 
 
-@lru_cache(maxsize=1024)
 def _blocks(function: Function) -> dict[Op, With]:
     """Return what stands in blocks of autocast, with the outermost of these."""
     found: dict[Op, With] = {}
-    for op in operations(function.body) if _AUTOCAST in function.mentions else ():
+    for op in operations(function.body):
         if isinstance(op, With) and any(_is_autocast(function, context) for context in op.contexts):
             for inner in operations(op.body):
                 found.setdefault(inner, op)

@@ -10,6 +10,7 @@ from .control import Break, Continue, For, If, Raise, Return, Try, While, With
 from .defuse import definitions
 from .ops import Bind, CallMethod, Function, GetAttribute, GetItem, Load, Make, Op, Operate, Unbind, Unpack
 from .places import Name, Scope
+from .waiting import held
 
 Definitions = frozenset[Op | None]  # None: what the name stands for when the function begins
 _BEGIN: Definitions = frozenset({None})
@@ -172,3 +173,4 @@ def forget() -> None:
     definitions.cache_clear()
     layout_of.cache_clear()
     reaching.cache_clear()
+    held.cache_clear()
