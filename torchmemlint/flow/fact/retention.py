@@ -33,7 +33,7 @@ from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.owning import gathers_layers, is_of_network
 from torchmemlint.flow.ir.blocks import is_inside
-from torchmemlint.flow.ir.ops import Class, Function, Op
+from torchmemlint.flow.ir.ops import Call, CallMethod, Class, Function, Op
 
 
 class Fate(enum.Enum):
@@ -280,10 +280,16 @@ def _is_of_inputs(run: Run, evidence: Evidence, effect: fx.Keep) -> bool:
         return False
     above = run.provenance.ancestors(effect.events)
     leaves = [source for source in above if type(source) is Leaf]
-    if not leaves or not all(_is_made_in(leaf, effect.loop) for leaf in leaves):
-        return False
+    if not leaves or not all(_asks(leaf.site) and _is_made_in(leaf, effect.loop) for leaf in leaves):
+        return False  # others are parameters, which are read off a network
     passes = {forward.graph for forward in run.effects(fx.Forward) if forward.module.refs}
     return passes.isdisjoint(above) and not any(type(root(s)) is Result and evidence.is_pass(s) for s in above)
+
+
+def _asks(site: object) -> bool:
+    """Does a call say itself that its result asks for gradients?"""
+    named = isinstance(site, Call | CallMethod) and any(one.name == "requires_grad" for one in site.arguments)
+    return named or (isinstance(site, CallMethod) and site.name == "requires_grad_")
 
 
 def _within_a_step(training: set[Loop], event: Event, loop: Loop) -> bool:
