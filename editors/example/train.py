@@ -31,7 +31,7 @@ def accuracy(model: nn.Module, loader, device: str) -> float:
 
 def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    model = nn.Sequential(nn.Flatten(), nn.Linear(784, 256), nn.LeakyReLU(), nn.Linear(256, 10))
+    model = nn.Sequential(nn.Flatten(), nn.Linear(784, 1024), nn.LeakyReLU(), nn.Linear(1024, 10))
     model.to(device)
     data = torch.utils.data.TensorDataset(torch.rand(512, 1, 28, 28), torch.randint(10, (512,)))
     loader = torch.utils.data.DataLoader(data, batch_size=32, shuffle=True, pin_memory=True)

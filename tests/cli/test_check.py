@@ -363,11 +363,11 @@ def test_advice_is_folded_unless_it_is_asked_for(run: Run, project: Path) -> Non
 def test_what_could_not_be_fixed_is_not_marked_as_fixable(
     project: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The fix would bring a finding of a rule that was asked for."""
+    """The fix would bring a finding of a rule that was asked for, beside what it writes."""
     checking = sys.modules["torchmemlint.engine.checking"]
 
     def check_text(text: str, *given: Any, **more: Any) -> list[Finding]:
-        return fakes.check_text(text.replace("mended", "LEAK204"), *given, **more)
+        return fakes.check_text(text.replace("mended\n", "mended\nLEAK204\n"), *given, **more)
 
     monkeypatch.setattr(checking, "check_text", check_text)
     (project / "a.py").write_text("import torch\nLEAK101\n")

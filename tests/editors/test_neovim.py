@@ -44,7 +44,7 @@ def test_it_shows_the_problems_and_fixes_them(neovim: str, tmp_path: Path) -> No
     assert seen.get("problem") is None, seen["problem"]
 
     found = [(one["code"], one["line"], one["column"], one["severity"]) for one in seen["diagnostics"]]
-    assert found == [("TML105", 16, 12, 2), ("TML101", 18, 12, 1), ("TML201", 26, 17, 2), ("TML301", 34, 61, 3)]
+    assert found == [("TML105", 16, 12, 2), ("TML101", 18, 12, 1), ("TML201", 26, 17, 2), ("TML301", 34, 62, 3)]
     assert {one["source"] for one in seen["diagnostics"]} == {"torchmemlint"}
     assert seen["hover"].startswith("# graph-accumulation (TML101)")
 

@@ -101,7 +101,7 @@ def statements(text: str) -> list[Statement]:
 
 
 def _is_behind(text: str, end: int, start: int) -> bool:
-    return "\n" not in text[end:start]
+    return text.find("\n", end, start) < 0  # the next line's end is found at once, also in a file of nothing but comments
 
 
 def _statement(tokens: list[tokenize.TokenInfo], text: str, starts: Sequence[int]) -> Statement:

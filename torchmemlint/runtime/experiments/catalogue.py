@@ -169,6 +169,7 @@ WITHOUT: dict[str, str] = {
     "TML205": "about gradients that are wrong without a word",
     "TML207": "memory is counted in one thread, and this is about others; the pass itself is that of TML201",
     "TML302": "about results that are wrong or a backward that raises",
+    "TML512": "it is about memory of the host as well, where only that of an accelerator is counted",
     "TML507": "about figures that are misnamed",
     "TML509": "about settings that nobody reads",
 }
