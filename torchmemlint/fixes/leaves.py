@@ -101,7 +101,7 @@ def statements(text: str) -> list[Statement]:
 
 
 def _is_behind(text: str, end: int, start: int) -> bool:
-    return text.find("\n", end, start) < 0  # the next line's end is found at once, also in a file of nothing but comments
+    return text.find("\n", end, start) < 0
 
 
 def _statement(tokens: list[tokenize.TokenInfo], text: str, starts: Sequence[int]) -> Statement:
