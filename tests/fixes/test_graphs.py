@@ -168,7 +168,7 @@ def test_no_fix_brings_a_graph_to_a_backward(applicability: Applicability) -> No
     net(h).mean().backward()
     """
     assert reasons(body, applicability) == []
-    why = "the graph of `enc(x)` is differentiated at line N with the fix alone"
+    why = "the graph of `enc(x)` is differentiated at line N only with the fix"
     assert reasons(body, applicability, without=".detach()") == [why]
 
 

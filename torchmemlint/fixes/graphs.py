@@ -52,7 +52,7 @@ def first_difference(
     if lost:
         first = _first(lost)
         return f"{old.told(first)}, {_LOSSES.get(first.how, 'and would be lost')}"
-    return f"{new.told(_first(gained))} with the fix alone" if gained else None
+    return f"{new.told(_first(gained))} only with the fix" if gained else None
 
 
 def _first(found: Iterable[Arrival]) -> Arrival:
