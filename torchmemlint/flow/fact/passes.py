@@ -291,7 +291,7 @@ class Passes:
                 doubts.add(Doubt.UNCALLED)
             return Reason.DETACHED, frozenset(doubts | ({Doubt.HANDED} if given else set()))
         if roles.is_called_to_infer(self.engine, self.run.entry):  # what it may differentiate leads to an input
-            if not self.trains or (given and not (returned or stored or self._is_of_leaf(source))):
+            if not self.trains or (given and not (returned or stored or self._leaves(source))):
                 return Reason.ROLE, frozenset()
         elif not self.trains and self._is_for_users(point, returned):
             return Reason.ROLE, frozenset(doubts | {Doubt.EVALUATED if self.evidence.evaluating else Doubt.ROLE})
@@ -321,16 +321,16 @@ class Passes:
             return False  # perhaps to see how long it takes
         if self.hooked or any(run.of(fx.Register)) or any(site.owner.handles for site in head):
             return False
-        if source in self._taken or evidence.is_read(source, *Reading) or self._is_of_leaf(source):
+        if source in self._taken or evidence.is_read(source, *Reading) or self._leaves(source):
             return False
         if not all(evidence.is_known(r) or r in evidence.evaluating | evidence.training for r in module):
             return False
         return not unseen or (not self.trains and all(_TRAINING.isdisjoint(f.mentions) for f in self._functions(point)))
 
-    def _is_of_leaf(self, source: Source) -> bool:
-        """Is it made from a tensor that asks for gradients by itself?"""
-        above = self.run.provenance.ancestors((source,))
-        return any(type(s) is Leaf for s in above) or not above.isdisjoint(self.run.asking())
+    def _leaves(self, source: Source) -> set[Source]:
+        """Return the tensors that it is made from which ask for gradients by themselves."""
+        asking = self.run.asking()
+        return {s for s in self.run.provenance.ancestors((source,)) if type(s) is Leaf or s in asking}
 
     @cached_property
     def _leaving(self) -> set[Ref]:
@@ -354,7 +354,10 @@ class Passes:
         """Return the doubt whether a network that was not seen needs its graph to differentiate in its forward."""
         if not any(map(_is_unseen, module)):
             return frozenset()
-        if self._is_of_leaf(source) or self._has_derivatives(source):
+        read = {
+            u.reference for u in self.run.effects(fx.Use) if u.evidence is fx.Evidence.GRADIENT
+        }  # they ask for that
+        if self._has_derivatives(source) or not self._leaves(source) <= read:
             return frozenset({Doubt.INSIDE})
         inside = self._differentiate_inside({function.unit for function in self._functions(point)})
         if not inside and any(type(root(r)) is Result for r in module):  # it is looked up by a name, or made elsewhere
