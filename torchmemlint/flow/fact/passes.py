@@ -354,9 +354,7 @@ class Passes:
         """Return the doubt whether a network that was not seen needs its graph to differentiate in its forward."""
         if not any(map(_is_unseen, module)):
             return frozenset()
-        read = {
-            u.reference for u in self.run.effects(fx.Use) if u.evidence is fx.Evidence.GRADIENT
-        }  # they ask for that
+        read = {u.reference for u in self.run.effects(fx.Use) if u.evidence is fx.Evidence.GRADIENT}  # asked for that
         if self._has_derivatives(source) or not self._leaves(source) <= read:
             return frozenset({Doubt.INSIDE})
         inside = self._differentiate_inside({function.unit for function in self._functions(point)})
