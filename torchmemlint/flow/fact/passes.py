@@ -329,8 +329,7 @@ class Passes:
 
     def _leaves(self, source: Source) -> set[Source]:
         """Return the tensors that it is made from which ask for gradients by themselves."""
-        asking = self.run.asking()
-        return {s for s in self.run.provenance.ancestors((source,)) if type(s) is Leaf or s in asking}
+        return {s for s in self.run.provenance.ancestors((source,)) if type(s) is Leaf or s in self.run.asking()}
 
     @cached_property
     def _leaving(self) -> set[Ref]:
@@ -354,8 +353,9 @@ class Passes:
         """Return the doubt whether a network that was not seen needs its graph to differentiate in its forward."""
         if not any(map(_is_unseen, module)):
             return frozenset()
-        read = {u.reference for u in self.run.effects(fx.Use) if u.evidence is fx.Evidence.GRADIENT}  # asked for that
-        if self._has_derivatives(source) or not self._leaves(source) <= read:
+        read = {u.reference for u in self.run.effects(fx.Use) if u.evidence is fx.Evidence.GRADIENT}
+        asked = {source, *({f.reference for f in self.run.effects(fx.Freeze) if f.flag.constant is not False} - read)}
+        if self._has_derivatives(source) or any(type(s) is Leaf or s in asked for s in self._leaves(source)):
             return frozenset({Doubt.INSIDE})
         inside = self._differentiate_inside({function.unit for function in self._functions(point)})
         if not inside and any(type(root(r)) is Result for r in module):  # it is looked up by a name, or made elsewhere
