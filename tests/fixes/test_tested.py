@@ -9,7 +9,6 @@ import pytest
 from torchmemlint.doubts import Confidence
 from torchmemlint.engine import context
 from torchmemlint.engine.one_file import Fixing, Profile, check_file
-from torchmemlint.fixes import tested
 
 LOSSES = """\
 import torch
@@ -49,7 +48,6 @@ def test_a_gradient_that_a_test_takes_stays(tmp_path: Path, place: str, line: st
     (root / place).parent.mkdir(exist_ok=True)
     (root / place).write_text(TEST.format(line=line))
     context.forget()
-    tested.forget()
     codes = frozenset({"TML201"})
     profile = Profile(codes, root=root, confidence=Confidence.POSSIBLE, fixing=Fixing.PREVIEW, unsafe=True)
     fixed = check_file(root / "losses.py", profile).fixed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,14 @@ def project(root: Path, additions: tuple[Framework, ...] = ()) -> Project:
     return Project(root, contracts(additions), _FILES.get(root))
 
 
+@lru_cache(maxsize=1)
+def gradient_tests(root: Path) -> Mapping[str, str]:
+    """What tests of the project below `root` take the gradient of, each with such a test; until `forget`."""
+    from torchmemlint.fixes import tested
+
+    return tested.gradient_tests(root)
+
+
 def prepare(files: Iterable[tuple[Path, Profile]], processes: int) -> None:
     """Run what the cases of some files rest on, once for all processes that are forked from this one."""
     from torchmemlint.engine.team import spread
@@ -43,6 +51,7 @@ def prepare(files: Iterable[tuple[Path, Profile]], processes: int) -> None:
 def forget() -> None:
     """Read the files of projects anew: a run begins."""
     project.cache_clear()
+    gradient_tests.cache_clear()
 
 
 def put(root: Path, files: Files) -> None:

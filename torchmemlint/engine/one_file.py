@@ -6,7 +6,7 @@ import enum
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -366,9 +366,9 @@ def _fix(
     source: SourceText | NotebookText, path: Path, profile: Profile, found: Reported, relevant: bool
 ) -> FileResult:
     from torchmemlint.config.formatting import formatting
+    from torchmemlint.engine import context
     from torchmemlint.engine.ignores import ignore_all
     from torchmemlint.fixes.apply import fix_text
-    from torchmemlint.fixes.tested import gradient_test
     from torchmemlint.fixes.write import ChangedMeanwhile, write_atomically
 
     # By the texts that were tried.
@@ -387,6 +387,9 @@ def _fix(
             return known[text].arriving
         return report_of(text, path, without_rules(profile), relevant=relevant, comparing=True).arriving
 
+    def tested(name: str) -> str | None:
+        return context.gradient_tests(profile.root).get(name) if profile.root is not None else None
+
     def placed(findings: Sequence[Finding], source: SourceText | NotebookText) -> tuple[Finding, ...]:
         return tuple(_placed(list(findings), source, path, profile, relevant))
 
@@ -400,7 +403,7 @@ def _fix(
             wanted=lambda finding: subject(finding.fingerprint) not in held,
             arriving=arriving,
             formatting=formatting(path.parent),
-            tested=partial(gradient_test, profile.root),
+            tested=tested,
         )
         result = _withheld(result, held, unsafe=profile.unsafe)
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
@@ -19,19 +18,8 @@ _LONGEST = 1_000_000  # bytes of a file
 _MOST = 2_000  # files
 
 
-def gradient_test(root: Path | None, name: str) -> str | None:
-    """Return a test that names a function and takes a gradient, by its own name and its file's; None without one."""
-    return None if root is None else _tests(root).get(name)
-
-
-def forget() -> None:
-    """Let go of what was read: tests may have changed."""
-    _tests.cache_clear()
-
-
-@lru_cache(maxsize=1)
-def _tests(root: Path) -> dict[str, str]:
-    """The names in tests that take gradients, each with one of these tests."""
+def gradient_tests(root: Path) -> dict[str, str]:
+    """Return the names in tests that take gradients, each with one of these tests, by its own name and its file's."""
     found: dict[str, str] = {}
     for path in islice(_files(root), _MOST):
         try:

@@ -129,7 +129,7 @@ def held_under(state: State, holder: Ref, key: Key) -> list[Value]:
 
 
 def escape(frame: Frame, state: State, values: Iterable[Value], point: Point) -> None:
-    """Take down that something goes where it is not followed: with an exception, or by an iterator that goes on."""
+    """Log that something goes where it is not followed: with an exception, say, or onto an attribute of a tensor."""
     sources = frozenset(s for value in values for s in reached(state, value) if type(s) not in (Leaf, Bare))
     if sources:
         frame.log(Put(point, sources, frozenset(), True))

@@ -81,9 +81,16 @@ class Run:
                 (call.result, reached(self.state, value)) for call in self.unseen() for value in call.arguments.all()
             ]
             results = {result for result, sources in given if any(type(s) is Leaf for s in sources)}
-            freezes = self.effects(fx.Freeze)
-            self._asking = results | {freeze.reference for freeze in freezes if freeze.flag.constant is not False}
+            self._asking = results | self.asked()
         return self._asking
+
+    def asked(self) -> set[Ref]:
+        """Return what the program has ask for gradients: tensors, or the parameters of networks."""
+        return {freeze.reference for freeze in self.effects(fx.Freeze) if freeze.flag.constant is not False}
+
+    def read_gradients(self) -> set[Ref]:
+        """Return what has its `.grad` read."""
+        return {use.reference for use in self.effects(fx.Use) if use.evidence is fx.Evidence.GRADIENT}
 
     def of(self, kind: type[E]) -> list[Met[E]]:
         """Return the events of one kind, in order."""

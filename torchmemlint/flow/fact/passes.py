@@ -329,7 +329,8 @@ class Passes:
 
     def _leaves(self, source: Source) -> set[Source]:
         """Return the tensors that it is made from which ask for gradients by themselves."""
-        return {s for s in self.run.provenance.ancestors((source,)) if type(s) is Leaf or s in self.run.asking()}
+        above = self.run.provenance.ancestors((source,))
+        return {s for s in above if type(s) is Leaf} | (above & self.run.asking())
 
     @cached_property
     def _leaving(self) -> set[Ref]:
@@ -353,8 +354,7 @@ class Passes:
         """Return the doubt whether a network that was not seen needs its graph to differentiate in its forward."""
         if not any(map(_is_unseen, module)):
             return frozenset()
-        read = {u.reference for u in self.run.effects(fx.Use) if u.evidence is fx.Evidence.GRADIENT}
-        asked = {source, *({f.reference for f in self.run.effects(fx.Freeze) if f.flag.constant is not False} - read)}
+        asked = {source, *(self.run.asked() - self.run.read_gradients())}
         if self._has_derivatives(source) or any(type(s) is Leaf or s in asked for s in self._leaves(source)):
             return frozenset({Doubt.INSIDE})
         inside = self._differentiate_inside({function.unit for function in self._functions(point)})
