@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -543,3 +543,34 @@ def test_softmax_of_half_precision_makes_no_copy(cuda: Simulated) -> None:
         assert logits.grad.dtype == torch.float16
         del result
         logits.grad = None
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_autocast_gives_the_same_types_without_gradients(cuda: Simulated, mode: type) -> None:
+    functional = nn.functional
+    values = torch.randn(2, 8, 16, device="cuda")
+    weight = torch.randn(16, 16, device="cuda")
+    half = values.bfloat16()
+    asked: dict[str, Callable[[], torch.Tensor]] = {
+        "einsum": lambda: torch.einsum("bij,jk->bik", values, weight),
+        "einsum of three": lambda: torch.einsum("bij,jk,bil->bkl", values, weight, values),
+        "linear": lambda: functional.linear(values, weight),
+        "matmul": lambda: values @ weight,
+        "tensordot": lambda: torch.tensordot(values, weight, 1),
+        "inner": lambda: torch.inner(values[0], weight),
+        "multi_dot": lambda: torch.linalg.multi_dot([values[0], weight, weight]),
+        "attention": lambda: functional.scaled_dot_product_attention(values, values, values),
+        "conv1d": lambda: functional.conv1d(values, torch.randn(4, 8, 3, device="cuda")),
+        "layer_norm": lambda: functional.layer_norm(half, (16,)),
+        "softmax": lambda: half.softmax(-1),
+        "cosine_similarity": lambda: functional.cosine_similarity(half, half),
+    }
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        expected = {name: ask().dtype for name, ask in asked.items()}
+        with mode():
+            assert {name: ask().dtype for name, ask in asked.items()} == expected
+    assert expected["einsum"] == torch.bfloat16
+    # It is on CUDA's list of what takes the widest type (aten/src/ATen/autocast_mode.h, AT_FORALL_PROMOTE).
+    assert expected["tensordot"] == torch.float32
+    with mode():
+        assert asked["einsum"]().dtype == torch.float32

@@ -104,7 +104,23 @@ def test_a_program_without_tensors(
     (tmp_path / "count.py").write_text(program)
     monkeypatch.chdir(tmp_path)
     assert main(["trace", "--isolated", "--backend", "cpu", "count.py"]) == 0
-    assert "No growth from step to step" in capsys.readouterr().out
+    shown = capsys.readouterr()
+    assert "No growth in 20 turns of a loop." in shown.out or "No growth in 400 turns of a loop." in shown.out
+    assert "at the peak" not in shown.out
+
+
+def test_the_programs_output_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "says.py").write_text("import sys\nprint('epoch 1')\nprint('slow', file=sys.stderr)\n")
+    monkeypatch.chdir(tmp_path)
+    command = ["trace", "--isolated", "--backend", "cpu"]
+    assert main([*command, "says.py"]) == 0
+    shown = capfd.readouterr()
+    assert sorted(shown.err.splitlines()) == ["epoch 1", "slow"]
+    assert "epoch 1" not in shown.out
+    assert main([*command, "-q", "says.py"]) == 0
+    assert capfd.readouterr().err == ""
 
 
 def test_what_does_not_run_is_exit_code_2(

@@ -63,7 +63,7 @@ _AFTER = (
     click.option("--output-file", "-o", type=_FILE, help="Write the report to a file."),
     click.option("--html", type=_FILE, help="Write the report also as an HTML page."),
     click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours."),
-    click.option("--quiet", "-q", is_flag=True, help="Show no progress."),
+    click.option("--quiet", "-q", is_flag=True, help="Show neither progress nor the program's output."),
 )
 
 
@@ -242,6 +242,16 @@ class Progress:
         """A run has made so many steps."""
         if self._bar is not None and number in self._tasks:
             self._bar.update(self._tasks[number], completed=made)
+
+    def show(self, written: bytes) -> None:
+        """Show what a program wrote, above the progress."""
+        if self._bar is None:
+            click.echo(written, nl=False, err=True)
+        else:
+            from rich.text import Text
+
+            text = Text.from_ansi(written.decode("utf-8", "replace"), end="")
+            self._bar.console.print(text, soft_wrap=True)
 
     def end(self, number: int) -> None:
         """A run has ended."""

@@ -39,7 +39,7 @@ def trace(script: str, arguments: tuple[str, ...], **options: Any) -> int:
 
     Says for each what keeps it (a list, an attribute, a closure, a graph) and where that is filled, which lines made
     it, and whether a rule has a finding for it. The exit code is 1 if something grows, 0 if nothing does, and 2 if
-    the program cannot be measured.
+    the program cannot be measured. What the program writes is shown on the error stream.
     """
     from torchmemlint.config.errors import ConfigError
 
@@ -71,7 +71,8 @@ def _trace(program: Program, options: dict[str, Any]) -> int:
 
     def measure(progress: Progress) -> TraceReport:
         progress.begin("the program as it is", 1, 1)
-        return trace(program, resolver, Options(**options_of_run(options)), lambda made: progress.steps(1, made))
+        shown = None if options["quiet"] else progress.show
+        return trace(program, resolver, Options(**options_of_run(options)), lambda made: progress.steps(1, made), shown)
 
     report = measured(measure, options)
     if report is None:

@@ -151,25 +151,35 @@ class _Writer:
         if not timeline.by_kind:
             return
         yield Text()
-        yield Text(f"Held at the ends of {timeline.steps} steps", style="bold")
+        yield Text(f"Held {self._moments()}", style="bold")
         high = max(max(values) for values in timeline.by_kind.values())
         yield from rows(
             (kind, f"{sparkline(values, 0, high)}  {format_size(values[-1])}")
             for kind, values in timeline.by_kind.items()
         )
 
+    def _moments(self) -> str:
+        timeline = self._report.timeline
+        if not timeline.series:
+            return f"at {timeline.moments} moments of the run"
+        of = ", and of each ".join(self._words.unit(series) for series in timeline.series)
+        return f"at the end of each {of} ({timeline.moments})"
+
     def _peak(self) -> Iterator[Text]:
         run = self._report.run
+        if not run.peak:
+            return
         yield Text()
         reserved = "" if run.peak_reserved is None else f", {format_size(run.peak_reserved)} reserved"
         yield Text(f"Lines at the peak of {format_size(run.peak)}{reserved}{whose(run)}", style="bold")
-        total = max(1, sum(line.nbytes for line in run.lines))
+        tensors = sum(run.kinds.values())
+        total = max(1, run.peak, tensors)
+        shown = [(self._words.place(Site(one.path, one.line, one.function)), one.nbytes) for one in run.lines[:_LINES]]
+        shown.append(("other lines", tensors - sum(nbytes for _, nbytes in shown)))
+        if run.simulated:
+            shown.append(("in no tensor: cuBLAS's workspaces, and rounding to blocks", total - tensors))
         yield from rows(
-            (
-                format_size(line.nbytes),
-                f"{line.nbytes / total:4.0%}  {self._words.place(Site(line.path, line.line, line.function))}",
-            )
-            for line in run.lines[:_LINES]
+            (format_size(nbytes), f"{nbytes / total:4.0%}  {place}") for place, nbytes in shown if nbytes > 0
         )
         if run.allocator is not None:
             yield Text(f"No tensor's: {outside_tensors(run.allocator, self._root)}")
@@ -177,7 +187,9 @@ class _Writer:
     def _summary(self) -> str:
         report = self._report
         if not report.leaks:
-            return f"No growth from step to step in {report.run.steps or report.timeline.steps} steps."
+            if report.run.steps:
+                return f"No growth from step to step in {report.run.steps} steps."
+            return f"No growth in {max((loop.turns for loop in report.run.loops), default=0)} turns of a loop."
         lines, unknown = len(report.leaks), len(report.unknown)
         which = "no rule has a finding for it" if lines == 1 else f"no rule has a finding for {unknown} of them"
         return f"{lines} line{' lets' if lines == 1 else 's let'} memory grow{f'; {which}' if unknown else ''}."

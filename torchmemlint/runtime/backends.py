@@ -17,6 +17,7 @@ import torch
 from torchmemlint.runtime import internals
 from torchmemlint.runtime.allocator_history import AllocatorUse, allocator_use
 from torchmemlint.runtime.ledger import Ledger
+from torchmemlint.runtime.threads import following_threads
 from torchmemlint.runtime.tracker import StorageTracker
 
 HOST = "cpu"
@@ -37,6 +38,10 @@ class Backend(abc.ABC):
     @abc.abstractmethod
     def running(self) -> contextlib.AbstractContextManager[None]:
         """While entered, what the program does is measured."""
+
+    def entering(self) -> contextlib.AbstractContextManager[Any]:
+        """While entered, this thread is measured."""
+        return self.tracker
 
     def device(self) -> str:
         """The device that a report is about: the accelerator of which the program used most, else the host."""
@@ -89,7 +94,7 @@ class Cpu(Backend):
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
         """Enter the tracker."""
-        with self.tracker:
+        with following_threads(self.entering), self.entering():
             yield
 
     def describe(self) -> str:
@@ -122,7 +127,7 @@ class Cuda(Backend):
         if self._with_history and internals.record_history(ENTRIES):
             self.tracker.addresses = array("Q")
         try:
-            with self.tracker:
+            with following_threads(self.entering), self.entering():
                 yield
         finally:
             for device, number in devices.items():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import math
+import threading
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -34,7 +35,7 @@ class Watch(contextlib.AbstractContextManager["Watch"]):
         self._steps.on_batch.insert(0, self._claim_batch)
         self._steps.on_backward.insert(0, self._before_backward)
         self._steps.after_backward.insert(0, self._after_backward)
-        self._backwards: list[int] = []  # the events at which those that run now began
+        self._of_thread = threading.local()  # its `backwards`: the events at which those that run now began
         self._steps.on_step.insert(0, tracker.ledger.mark)
         if on_step is not None:
             self._steps.on_step.append(on_step)
@@ -82,11 +83,12 @@ class Watch(contextlib.AbstractContextManager["Watch"]):
 
     def _before_backward(self, roots: Any) -> None:
         self.claim_saved(tensors_in(roots))
-        self._backwards.append(self._tracker.ledger.now)
+        self._tracker.sites.begin_backward()
+        self._of_thread.backwards = [*getattr(self._of_thread, "backwards", ()), self._tracker.ledger.now]
 
     def _after_backward(self, roots: Any) -> None:
         ledger = self._tracker.ledger
-        ledger.backwards.append((self._backwards.pop(), ledger.now))
+        ledger.backwards.append((self._of_thread.backwards.pop(), ledger.now))
 
     def claim_saved(self, roots: Iterable[torch.Tensor]) -> None:
         """Claim what the graphs behind some tensors keep for their backward."""
@@ -132,6 +134,30 @@ def _resizing(tracker: StorageTracker) -> Iterator[None]:
         storage.resize_ = original
 
 
+class _Hooked:
+    """The sequence numbers of one thread's nodes that were made while hooks decided what is saved."""
+
+    def __init__(self) -> None:
+        self._begins: list[int] = []
+        self._ends: list[float] = []
+        self._depth = 0
+
+    def __contains__(self, sequence: int) -> bool:
+        place = bisect_right(self._begins, sequence) - 1
+        return place >= 0 and sequence < self._ends[place]
+
+    def enter(self) -> None:
+        if self._depth == 0:
+            self._begins.append(internals.next_sequence_number())
+            self._ends.append(math.inf)
+        self._depth += 1
+
+    def leave(self) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self._ends[-1] = internals.next_sequence_number()
+
+
 class HookedNodes:
     """Which nodes of the graph were made while hooks decided what is saved (checkpointing, `save_on_cpu`).
 
@@ -139,18 +165,13 @@ class HookedNodes:
     """
 
     def __init__(self) -> None:
-        self._begins: list[int] = []
-        self._ends: list[float] = []
-        self._depth = 0
+        self._of_threads: dict[int, _Hooked] = {}
 
     def __contains__(self, node: object) -> bool:
-        if not self._begins:
+        if not self._of_threads:
             return False
-        sequence = internals.sequence_number(node)
-        if sequence is None:
-            return False
-        place = bisect_right(self._begins, sequence) - 1
-        return place >= 0 and sequence < self._ends[place]
+        sequence = internals.sequence_number(node)  # each thread counts by itself, and a node does not tell its own
+        return sequence is not None and any(sequence in hooked for hooked in list(self._of_threads.values()))
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
@@ -159,16 +180,11 @@ class HookedNodes:
         enter, leave = hooks.__enter__, hooks.__exit__
 
         def entered(this: Any) -> Any:
-            if self._depth == 0:
-                self._begins.append(internals.next_sequence_number())
-                self._ends.append(math.inf)
-            self._depth += 1
+            self._of_threads.setdefault(threading.get_ident(), _Hooked()).enter()
             return enter(this)
 
         def left(this: Any, *exception: Any) -> Any:
-            self._depth -= 1
-            if self._depth == 0:
-                self._ends[-1] = internals.next_sequence_number()
+            self._of_threads[threading.get_ident()].leave()
             return leave(this, *exception)
 
         hooks.__enter__, hooks.__exit__ = entered, left

@@ -215,6 +215,18 @@ def below_host_autocast() -> contextlib.AbstractContextManager[Any]:
     return guard
 
 
+def callers_autocast(operation: Any) -> contextlib.AbstractContextManager[Any]:
+    """While entered in a dispatch mode, autocast is as where the operation was called: the mode runs below it.
+
+    Does nothing for an operation that autocast has cast already: its parts run below autocast, too.
+    """
+    restored = getattr(_C, "_RestorePythonTLSSnapshot", None)
+    if restored is None or has_host_autocast(operation):
+        return contextlib.nullcontext()
+    guard: contextlib.AbstractContextManager[Any] = restored()
+    return guard
+
+
 def overloads(name: str) -> list[tuple[str, Any]]:
     """The forms of one of torch's operations that return what they make; none where this torch lacks it."""
     packet = getattr(torch.ops.aten, name, None)

@@ -19,6 +19,8 @@ from torchmemlint.runtime.torchrun import environment_of, free_port
 
 Progress = Callable[[int], None]
 """Is told now and then how many steps (of all optimizers and loaders) a run has made."""
+Output = Callable[[bytes], None]
+"""Is given what a program writes to its output and its error stream."""
 
 
 def missing_torch() -> str | None:
@@ -50,14 +52,14 @@ def order_for(program: Program, folder: Path, **settings: Any) -> Order:
     return Order(program, str(private), tuple(str(root) for root in program.roots()), **settings)
 
 
-def launch(order: Order, progress: Progress | None = None) -> RunResult:
+def launch(order: Order, progress: Progress | None = None, output: Output | None = None) -> RunResult:
     """Carry out one order in a fresh process. Ctrl-C ends the child and is raised here again."""
 
     def made(number: int, steps: int) -> None:
         if progress is not None:
             progress(steps)
 
-    return launch_all([order], 1, lambda number: None, made, lambda number: None)[0]
+    return launch_all([order], 1, lambda number: None, made, lambda number: None, output)[0]
 
 
 def launch_all(
@@ -66,6 +68,7 @@ def launch_all(
     begins: Callable[[int], None],
     made: Callable[[int, int], None],
     ends: Callable[[int], None],
+    output: Output | None = None,
 ) -> list[RunResult]:
     """Carry out orders in fresh processes, begun in their order, so many at once.
 
@@ -86,8 +89,12 @@ def launch_all(
                 steps = child.new_steps()
                 if steps is not None:
                     made(number, steps)
-                if child.is_over():
+                over = child.is_over()
+                if over:
                     child.end()
+                if output is not None and (written := child.new_output()):
+                    output(written)
+                if over:
                     results[number] = running.pop(number).result()
                     ends(number)
         return [results[number] for number in range(len(orders))]

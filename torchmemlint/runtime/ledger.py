@@ -143,16 +143,22 @@ class Ledger:
 
     @property
     def steps(self) -> list[int]:
-        """The events at which the program's steps ended: the marks of the most telling series.
+        """The events at which the program's steps ended: the marks of `step_series`."""
+        series = self.step_series
+        return [] if series is None else self.marks[series]
+
+    @property
+    def step_series(self) -> str | None:
+        """The most telling series of marks; None where nothing happens again and again.
 
         What the user marked comes first, then the optimizer that steps most often (of two alike, the one that
         began), then the loader that gives most batches.
         """
         for family in STEP_FAMILIES:
-            found = [marks for series, marks in self.marks.items() if series.partition(" ")[0] == family]
+            found = [series for series in self.marks if series.partition(" ")[0] == family]
             if found:
-                return max(found, key=len)
-        return []
+                return max(found, key=lambda series: len(self.marks[series]))
+        return None
 
     def claim(self, index: int, kind: Kind) -> bool:
         """Note evidence for a storage's kind; stronger evidence stays. Whether it was news."""

@@ -17,6 +17,7 @@ What was cut is counted. Knows nothing of torch.
 
 from __future__ import annotations
 
+import threading
 import time
 from array import array
 from collections import Counter
@@ -93,7 +94,6 @@ class LoopWatch:
 
     def __init__(self, steps: int, seconds: float, now: Callable[[], int]) -> None:
         self.loops: dict[tuple[str, int], Loop] = {}
-        self.active: list[Entry] = []
         self.counts: Counter[str] = Counter()  # steps by series, of the whole run
         self.cut_passes = 0
         self.stopped: str | None = None  # why the whole run was
@@ -104,7 +104,17 @@ class LoopWatch:
         self._deadline = time.monotonic() + seconds
         self._now = now
         self._raised = 0
+        self._of_thread = threading.local()
         self.paused = False
+
+    @property
+    def active(self) -> list[Entry]:
+        """The loops that run now in this thread, the outermost first."""
+        try:
+            found: list[Entry] = self._of_thread.active
+        except AttributeError:
+            found = self._of_thread.active = []
+        return found
 
     # --- what the instrumented program calls
 

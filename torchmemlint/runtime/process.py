@@ -51,6 +51,7 @@ class Child:
         self._written: float | None = None  # when its result was seen
         self._deadline = time.monotonic() + order.seconds + GRACE
         order.write(order.file)
+        self._told_up_to = dict.fromkeys(("stdout", "stderr"), 0)
         with (self._folder / "stdout").open("wb") as out, (self._folder / "stderr").open("wb") as err:
             self._process = subprocess.Popen(
                 [sys.executable, str(Path(__file__).with_name("child.py")), str(order.file)],
@@ -81,6 +82,16 @@ class Child:
                     self.told = steps
                     return steps
         return None
+
+    def new_output(self) -> bytes:
+        """What it has written to its output and its error stream since this was asked last."""
+        new = []
+        for name, begin in self._told_up_to.items():
+            with (self._folder / name).open("rb") as stream:
+                stream.seek(begin)
+                new.append(stream.read())
+            self._told_up_to[name] = begin + len(new[-1])
+        return b"".join(new)
 
     def is_over(self) -> bool:
         """Whether it has ended, or has written its result and does not end, or is over its time."""

@@ -52,6 +52,10 @@ class Ranks:
         self._told = steps
         return steps
 
+    def new_output(self) -> bytes:
+        """What they have written since this was asked last."""
+        return b"".join(child.new_output() for child in self._children)
+
     def is_over(self) -> bool:
         """Whether all have ended. When one has ended badly, the others are not waited for for long."""
         over = [child.is_over() for child in self._children]

@@ -11,6 +11,7 @@ import os
 import site as site_packages
 import sys
 import sysconfig
+import threading
 from array import array
 from pathlib import Path
 from types import CodeType, FrameType
@@ -34,6 +35,24 @@ def _library_folders() -> tuple[str, ...]:
     return tuple(f"{Path(path).absolute()}{os.sep}" for path in paths if path)
 
 
+class _Forward:
+    """The lines, by number, of one thread's nodes, from the first that was seen on."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.lines = array("i")
+
+    def remember(self, sequence: int, number: int) -> None:
+        missing = sequence - self.first + 1 - len(self.lines)
+        if missing > 0:
+            self.lines.extend([_UNKNOWN] * missing)
+        self.lines[sequence - self.first] = number
+
+    def number_of(self, sequence: int) -> int:
+        place = sequence - self.first
+        return self.lines[place] if 0 <= place < len(self.lines) else _UNKNOWN
+
+
 class Sites:
     """Finds lines, and remembers those of the forward for its backward."""
 
@@ -43,13 +62,13 @@ class Sites:
         self._sites: dict[tuple[CodeType, int], Site] = {}
         self._numbered: list[Site] = [NOWHERE]
         self._numbers: dict[Site, int] = {NOWHERE: 0}
-        self._forward = array("i")
-        self._first_sequence: int | None = None
+        self._forwards: dict[int, _Forward] = {}  # by thread: each numbers its nodes by itself
+        self._differentiates: int | None = None  # the thread that began a backward last
 
     @property
     def footprint(self) -> int:
-        """The bytes that the remembered forward takes on the heap."""
-        return sys.getsizeof(self._forward)
+        """The bytes that the remembered forwards take on the heap."""
+        return sum(sys.getsizeof(one.lines) for one in list(self._forwards.values()))
 
     def _role(self, code: CodeType) -> int:
         role = self._role_of_code.get(code)
@@ -111,26 +130,25 @@ class Sites:
         sequence = internals.next_sequence_number() - 1
         if sequence < 0:
             return
-        if self._first_sequence is None:
-            self._first_sequence = sequence
-        place = sequence - self._first_sequence
-        if place < 0:  # made on another thread, before the first that was seen
-            return
+        thread = threading.get_ident()
+        forward = self._forwards.get(thread)
+        if forward is None or sequence < forward.first:  # a new thread may have the number of one that has ended
+            forward = self._forwards[thread] = _Forward(sequence)
         number = self._numbers.get(site)
         if number is None:
             number = self._numbers[site] = len(self._numbered)
             self._numbered.append(site)
-        missing = place + 1 - len(self._forward)
-        if missing > 0:
-            self._forward.extend([_UNKNOWN] * missing)
-        self._forward[place] = number
+        forward.remember(sequence, number)
+
+    def begin_backward(self) -> None:
+        """Note that this thread begins a backward: the engine's own threads carry out that of a GPU."""
+        self._differentiates = threading.get_ident()
 
     def of_node(self, node: object) -> Site | None:
         """The forward's line that made a node of the graph; None where it was not seen."""
         sequence = internals.sequence_number(node)
-        if sequence is None or self._first_sequence is None:
+        forward = self._forwards.get(threading.get_ident()) or self._forwards.get(self._differentiates or 0)
+        if sequence is None or forward is None:
             return None
-        place = sequence - self._first_sequence
-        if not 0 <= place < len(self._forward) or self._forward[place] == _UNKNOWN:
-            return None
-        return self._numbered[self._forward[place]]
+        number = forward.number_of(sequence)
+        return None if number == _UNKNOWN else self._numbered[number]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -37,7 +38,7 @@ class Steps(contextlib.AbstractContextManager["Steps"]):
         """Called when a loader's pass begins; what it gives is asked after each batch whether the pass ends here."""
         self.on_root_backward: list[Callable[[], None]] = []  # after each `backward`, where it stands in for a step
         self.on_call: list[Callable[[], None]] = []  # after a module's call without a graph, where that does
-        self._depth = 0  # of modules that call each other
+        self._calling = threading.local()  # its `depth`: of modules that call each other
         self._standing_in: contextlib.ExitStack | None = None
         self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._count = itertools.count(1)
@@ -74,11 +75,15 @@ class Steps(contextlib.AbstractContextManager["Steps"]):
         if standing_in is not None:
             standing_in.close()
 
+    @property
+    def _depth(self) -> int:
+        return getattr(self._calling, "depth", 0)
+
     def _before_call(self, module: Any, arguments: Any) -> None:
-        self._depth += 1
+        self._calling.depth = self._depth + 1
 
     def _after_call(self, module: Any, arguments: Any, result: Any) -> None:
-        self._depth = max(0, self._depth - 1)
+        self._calling.depth = max(0, self._depth - 1)
         if self._depth == 0 and self._standing_in is not None and not torch.is_grad_enabled():
             for told in self.on_call:
                 told()

@@ -9,7 +9,7 @@ from typing import Any
 from torchmemlint.config.resolver import Resolver
 from torchmemlint.findings import Finding
 from torchmemlint.runtime.commands import CannotMeasure, Options, lint, notes_on
-from torchmemlint.runtime.launch import launch, workspace
+from torchmemlint.runtime.launch import Output, launch, workspace
 from torchmemlint.runtime.leaks import Leak
 from torchmemlint.runtime.ledger import Site
 from torchmemlint.runtime.order import Program
@@ -22,11 +22,15 @@ ANALYSIS = "torchmemlint.runtime.tracing:analysis"
 
 
 def trace(
-    program: Program, resolver: Resolver, options: Options, progress: Callable[[int], None] | None = None
+    program: Program,
+    resolver: Resolver,
+    options: Options,
+    progress: Callable[[int], None] | None = None,
+    output: Output | None = None,
 ) -> TraceReport:
-    """Run and lint. Raises CannotMeasure where the program does not run."""
+    """Run and lint. `output` is given what the program writes. Raises CannotMeasure where it does not run."""
     with workspace() as folder:
-        result = launch(options.order(program, folder, analysis=ANALYSIS), progress)
+        result = launch(options.order(program, folder, analysis=ANALYSIS), progress, output)
     if not result.usable or not result.analyses:
         raise CannotMeasure(result)
     findings, errors = lint(result.files, resolver)

@@ -16,19 +16,25 @@ from torchmemlint.runtime.survivors import Accrual
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The bytes alive at the ends of steps (at most so many of them are told), by kind."""
+    """The bytes alive, by kind, at some of the `moments` at which a step, or a turn of one of the `series`, ended.
 
-    steps: int
+    Without series the moments are at even distances.
+    """
+
+    moments: int
+    series: tuple[str, ...]
     by_kind: Mapping[str, tuple[int, ...]]
 
     def to_json(self) -> dict[str, Any]:
         """As JSON's types."""
-        return {"steps": self.steps, "by_kind": {kind: list(values) for kind, values in self.by_kind.items()}}
+        by_kind = {kind: list(values) for kind, values in self.by_kind.items()}
+        return {"moments": self.moments, "series": list(self.series), "by_kind": by_kind}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Timeline:
         """Back from them."""
-        return cls(values["steps"], {kind: tuple(held) for kind, held in values["by_kind"].items()})
+        by_kind = {kind: tuple(held) for kind, held in values["by_kind"].items()}
+        return cls(values["moments"], tuple(values["series"]), by_kind)
 
 
 @dataclass(frozen=True, slots=True)

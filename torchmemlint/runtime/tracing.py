@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from torch import nn
 
 from torchmemlint.runtime.growth import FEWEST, WARM_UP
 from torchmemlint.runtime.kinds import Kind
+from torchmemlint.runtime.leaks import Leak
 from torchmemlint.runtime.ledger import Ledger
 from torchmemlint.runtime.loops import Entry, StopRun
 from torchmemlint.runtime.passes import Pass
@@ -75,7 +77,8 @@ class LeakAnalysis:
     @property
     def passes(self) -> list[Pass]:
         """The last pass that was looked at of each loop in which bytes do not grow by nature."""
-        return [one for entry, one in self._passes.values() if _is_pass(entry)]
+        steps = self._run.ledger is not None and _has_steps(self._run.ledger)
+        return [one for entry, one in self._passes.values() if not steps or _is_pass(entry)]
 
     def result(self) -> dict[str, Any]:
         """Leaks, kinds over time, and what the looks could not tell."""
@@ -83,13 +86,19 @@ class LeakAnalysis:
         if memory is None:
             return {}
         last = max(memory.looks, key=lambda look: look.event, default=None)
+        leaks = memory.leaks_with(self.passes)
         return {
-            "leaks": [leak_to_json(leak) for leak in memory.leaks_with(self.passes)],
-            "timeline": _timeline(memory.ledger, memory.device).to_json(),
+            "leaks": [leak_to_json(leak) for leak in leaks],
+            "timeline": _timeline(memory.ledger, memory.device, leaks).to_json(),
             "looks": len(memory.looks),
             "cut": any(look.cut for look in memory.looks),
             "unreached": 0 if last is None else last.unreached,
         }
+
+
+def _has_steps(ledger: Ledger) -> bool:
+    """Whether anything but loops tells of steps; without them each loop of the program stands by itself."""
+    return bool(ledger.backwards) or any(not series.startswith("loop ") for series in ledger.marks)
 
 
 def _is_pass(entry: Entry) -> bool:
@@ -110,9 +119,15 @@ def _in_a_module() -> bool:
     return False
 
 
-def _timeline(ledger: Ledger, device: str) -> Timeline:
-    """The bytes of each kind at the ends of steps; where nothing steps, at even distances."""
-    marks = ledger.steps or list(range(0, ledger.now, max(1, ledger.now // _SAMPLES)))
+def _timeline(ledger: Ledger, device: str, leaks: Iterable[Leak]) -> Timeline:
+    """The bytes of each kind at the ends of steps, and of the turns in which something grows.
+
+    Where nothing steps, at even distances.
+    """
+    told = [*([] if ledger.step_series is None else [ledger.step_series]), *(leak.growth.series for leak in leaks)]
+    series = tuple(dict.fromkeys(told))
+    marks = sorted({mark for one in series for mark in ledger.marks[one]})
+    marks = marks or list(range(0, ledger.now, max(1, ledger.now // _SAMPLES)))
     every = -(-len(marks) // _SAMPLES) or 1
     moments = marks[every - 1 :: every]
     by_kind: Counter[Kind] = Counter()
@@ -122,4 +137,4 @@ def _timeline(ledger: Ledger, device: str) -> Timeline:
             by_kind[ledger.kind(index)] += nbytes
         for kind, values in held.items():
             values.append(by_kind[kind])
-    return Timeline(len(marks), {kind.label: tuple(values) for kind, values in held.items() if any(values)})
+    return Timeline(len(marks), series, {kind.label: tuple(values) for kind, values in held.items() if any(values)})

@@ -7,6 +7,7 @@ temporaries inside one operation (a test compares it with the allocator's own re
 
 from __future__ import annotations
 
+import threading
 import weakref
 from array import array
 from collections.abc import Callable
@@ -100,6 +101,7 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
         self._index_of: dict[int, int] = {}
         self._watches: dict[int, Any] = {}
         self._composite: dict[Any, bool] = {}
+        self._turn = threading.RLock()  # the program's threads take turns to write into the ledger
 
     # --- what is known of a storage
 
@@ -159,21 +161,23 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
         keywords = keywords or {}
         if torch.is_inference_mode_enabled() and self._is_composite(operation):
             # Under inference mode composite operations arrive whole; taken apart, their temporaries are seen.
-            with self:
+            with internals.callers_autocast(operation), self:
                 result = operation.decompose(*arguments, **keywords)
             if result is not NotImplemented:
                 return result
         self.operations += 1
         device = self.execution.device_of(operation, arguments, keywords)
         site_of = self._site_finder()
-        for tensor in tensors_in(arguments):
-            self._see(tensor, device, operation, site_of, given=True)
-        if keywords:
-            for tensor in tensors_in(keywords):
+        with self._turn:
+            for tensor in tensors_in(arguments):
                 self._see(tensor, device, operation, site_of, given=True)
+            if keywords:
+                for tensor in tensors_in(keywords):
+                    self._see(tensor, device, operation, site_of, given=True)
         result = self.execution.run(operation, arguments, keywords, device)
-        for tensor in tensors_in(result):
-            self._see(tensor, device, operation, site_of, given=False)
+        with self._turn:
+            for tensor in tensors_in(result):
+                self._see(tensor, device, operation, site_of, given=False)
         return result
 
     def _is_composite(self, operation: Any) -> bool:
@@ -254,10 +258,11 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
         return index
 
     def _end(self, key: int) -> None:
-        index = self._index_of.pop(key, None)
-        self._watches.pop(key, None)
-        if index is None:
-            return
-        self.ledger.free(index)
-        if self.listener is not None:
-            self.listener.freed(index, self.ledger.nbytes(index), self.ledger.device(index))
+        with self._turn:
+            index = self._index_of.pop(key, None)
+            self._watches.pop(key, None)
+            if index is None:
+                return
+            self.ledger.free(index)
+            if self.listener is not None:
+                self.listener.freed(index, self.ledger.nbytes(index), self.ledger.device(index))

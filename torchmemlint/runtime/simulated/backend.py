@@ -24,6 +24,7 @@ from torchmemlint.runtime.simulated.mapping import Mapping, mapped
 from torchmemlint.runtime.simulated.placement import Placement
 from torchmemlint.runtime.simulated.replacing import Replacements
 from torchmemlint.runtime.simulated.workspaces import Workspaces
+from torchmemlint.runtime.threads import following_threads
 from torchmemlint.runtime.tracker import StorageTracker
 
 
@@ -83,8 +84,14 @@ class Simulated(Backend):
             functions.replace_functions(replacements, self.mapping)
             if self.fake:
                 functions.replace_for_hollow(replacements, self.mapping)
-            with self.tracker, mapped(self.mapping):
+            with following_threads(self.entering), self.entering():
                 yield
+
+    @contextlib.contextmanager
+    def entering(self) -> Iterator[None]:
+        """The tracker and the mapping."""
+        with self.tracker, mapped(self.mapping):
+            yield
 
     def peak_allocated(self, device: str) -> int:
         """The most bytes in the allocator's blocks at once, the matrix products' workspace among them."""

@@ -178,6 +178,7 @@ def _emptying(allocators: Sequence[CachingAllocator]) -> Callable[[], None]:
 def _compiled(allocators: Sequence[CachingAllocator]) -> dict[str, Any]:
     """What the compiled half of torch says of memory."""
     return {
+        "_cuda_getCurrentRawStream": lambda device: 0,  # the default stream's; extensions with kernels of their own ask
         "_cuda_memoryStats": lambda device: allocators[device].statistics(),
         "_cuda_resetPeakMemoryStats": lambda device: allocators[device].reset_peaks(),
         "_cuda_resetAccumulatedMemoryStats": lambda device: allocators[device].reset_accumulated(),
