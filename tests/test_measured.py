@@ -65,11 +65,11 @@ def validate(contents: Any) -> None:
             "the fix fails (`train.py --small`, cpu, 2026-11-21)",
         ),
         (
-            replace(HOST, verdict=Verdict.NOT_FIXABLE, per_step=None, peak=None, line_per_step=2048.0),
+            replace(HOST, verdict=Verdict.NOT_TRIED, per_step=None, peak=None, line_per_step=2048.0),
             "+2.0 KiB per step kept (cpu, 2026-11-21)",
         ),
         (
-            replace(HOST, verdict=Verdict.NOT_FIXABLE, per_step=None, peak=None, loop_per_step=2048.0),
+            replace(HOST, verdict=Verdict.NOT_TRIED, per_step=None, peak=None, loop_per_step=2048.0),
             "+2.0 KiB per step kept in the loop around it (cpu, 2026-11-21)",
         ),
     ],

@@ -37,7 +37,7 @@ class Verdict(enum.Enum):
     FIX_FAILS = "fix fails"  # the fixed program does not run
     NO_EFFECT = "no effect here"
     NOT_REACHED = "not reached by this run"
-    NOT_FIXABLE = "not fixable"  # there is no fix to compare with
+    NOT_TRIED = "no fix tried"  # there is none, or it was not asked for
 
 
 class MeasurementsError(Exception):

@@ -116,7 +116,7 @@ def test_values() -> None:
 
 
 def test_a_measured_figure_is_one_more_field() -> None:
-    told = Measured(Verdict.NOT_FIXABLE, "cuda", "NVIDIA L4", "2.13.0", "2026-11-21", "a.py", line_per_step=2048.5)
+    told = Measured(Verdict.NOT_TRIED, "cuda", "NVIDIA L4", "2.13.0", "2026-11-21", "a.py", line_per_step=2048.5)
     (plain,) = json.loads(render(report(accumulation()), "json"))
     (found,) = json.loads(render(report(replace(accumulation(), measured=told)), "json"))
     assert found == {**plain, "measured": told.to_json()}

@@ -76,13 +76,13 @@ def test_figures_are_what_falls_and_0_for_what_does_not() -> None:
 def test_without_a_fix_it_is_what_is_kept() -> None:
     for family in ("line", "loop"):
         growing = f"{family} train.py:3", Growth(2048.0, 1.0, 10)
-        expected = Measured(Verdict.NOT_FIXABLE, *ABOUT, **{f"{family}_per_step": 2048.0})  # type: ignore[arg-type]
-        assert told(Verdict.NOT_FIXABLE, growing=growing) == expected
+        expected = Measured(Verdict.NOT_TRIED, *ABOUT, **{f"{family}_per_step": 2048.0})  # type: ignore[arg-type]
+        assert told(Verdict.NOT_TRIED, growing=growing) == expected
 
 
 def test_what_tells_nothing_is_not_kept() -> None:
     assert told(Verdict.NOT_REACHED, growing=("loop train.py:3", Growth(2048.0, 1.0, 10))) is None
-    assert told(Verdict.NOT_FIXABLE) is None
+    assert told(Verdict.NOT_TRIED) is None
     assert told(Verdict.FIX_FAILS) == Measured(Verdict.FIX_FAILS, *ABOUT)
 
 

@@ -80,6 +80,46 @@ def test_what_grows_is_told(
     assert capsys.readouterr().out == ""
 
 
+SCORING = """
+import torch
+from torch import nn
+
+torch.cuda.set_per_process_memory_fraction({megabytes} / 40960)
+model = nn.Sequential(nn.Linear(1024, 1024), nn.Tanh()).cuda()
+
+
+def score():
+    worst = 0
+    for _ in range(8):
+        worst = worst + model(torch.randn(1024, 1024, device="cuda")).square().mean()
+    return float(worst)
+
+
+score()
+"""
+
+
+def test_running_out_of_memory_is_what_it_is_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "score.py").write_text(SCORING.format(megabytes=100))
+    monkeypatch.chdir(tmp_path)
+    assert main(["trace", "--isolated", "--fake", "-q", "score.py"]) == 1
+    shown = capsys.readouterr().out
+    assert "\nout of memory at score.py:12: CUDA out of memory. Tried to allocate 4.00 MiB." in shown
+    assert "1  score.py:12 in score" in shown
+    assert "rule     TML" in shown
+    (tmp_path / "score.py").write_text(SCORING.format(megabytes=45))
+    assert main(["trace", "--isolated", "--fake", "-q", "score.py"]) == 1
+    assert capsys.readouterr().out.endswith("\nMemory ran out; too few turns to tell what grows.\n")
+    assert main(["trace", "--isolated", "--fake", "-q", "--output-format=json", "score.py"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    validate(report, TRACE)
+    assert report["run"]["out_of_memory"] == f"{tmp_path / 'score.py'}:12"
+    # The error's way through the simulation is nobody's business.
+    assert "torchmemlint" not in report["run"]["traceback"].partition("Error")[0]
+
+
 def test_no_growth_is_exit_code_0(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

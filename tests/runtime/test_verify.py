@@ -19,11 +19,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.runtime.schemas import VERIFY, validate  # noqa: E402
+from tests.runtime.test_trace import SCORING  # noqa: E402
 from torchmemlint.cli.main import main  # noqa: E402
 from torchmemlint.config.resolver import Resolver  # noqa: E402
 from torchmemlint.doubts import Confidence, Doubt  # noqa: E402
 from torchmemlint.report.verification import write_verification  # noqa: E402
 from torchmemlint.runtime.verification import VerifyReport  # noqa: E402
+from torchmemlint.runtime.verify import NOT_ENOUGH  # noqa: E402
 
 TRAIN = """
     import sys
@@ -211,3 +213,24 @@ def test_what_grows_at_a_finding(tmp_path: Path) -> None:
     line = LineGrowth(str(path), 4, "f", "optimizer 1", Growth(10_000.0, 1.0, 9))
     by_line = RunResult(End.FINISHED, loops=loops, growth=(inner,), growing_lines=(line,))
     assert _growing(finding, by_line) == (f"line {path}:4", line.growth)
+
+
+@pytest.mark.parametrize(("megabytes", "enough"), [(100, True), (40, False)])
+def test_a_program_that_runs_out_of_memory(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    megabytes: int,
+    enough: bool,
+) -> None:
+    (tmp_path / "score.py").write_text(SCORING.format(megabytes=megabytes))
+    monkeypatch.chdir(tmp_path)
+    command = ["verify", "--isolated", "--fake", "--unsafe-fixes", "--jobs=1", "--output-format=json", "score.py"]
+    assert main(command) == 1
+    report = json.loads(capsys.readouterr().out)
+    validate(report, VERIFY)
+    assert report["before"]["out_of_memory"] == f"{tmp_path / 'score.py'}:12"
+    (found,) = report["findings"]
+    assert found["note"] == ("with its fix the program does not run out of memory" if enough else NOT_ENOUGH)
+    assert found["verdict"] == ("confirmed" if enough else "no effect here")
+    assert found["costs"] == enough

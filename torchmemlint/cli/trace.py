@@ -38,8 +38,8 @@ def trace(script: str, arguments: tuple[str, ...], **options: Any) -> int:
     """Run SCRIPT with its ARGS for a few steps, and name the lines whose memory grows from step to step.
 
     Says for each what keeps it (a list, an attribute, a closure, a graph) and where that is filled, which lines made
-    it, and whether a rule has a finding for it. The exit code is 1 if something grows, 0 if nothing does, and 2 if
-    the program cannot be measured. What the program writes is shown on the error stream.
+    it, and whether a rule has a finding for it. The exit code is 1 if something grows or memory runs out, 0 if nothing
+    does, and 2 if the program cannot be measured. What the program writes is shown on the error stream.
     """
     from torchmemlint.config.errors import ConfigError
 
@@ -81,4 +81,4 @@ def _trace(program: Program, options: dict[str, Any]) -> int:
     from torchmemlint.report.trace import write_trace
 
     hand_over(report, options, resolver.root, write_trace, trace_page)
-    return int(bool(report.leaks))
+    return int(bool(report.leaks) or report.run.out_of_memory is not None)

@@ -65,8 +65,8 @@ def verify(script: str | None, arguments: tuple[str, ...], **options: Any) -> in
 
     Every run is a process of its own with the same seed; loops that contain steps are cut short, and nothing on
     the disk is changed. With --rule or --all-rules no script is run, but a small program that has a rule's pattern,
-    and the same one without. The exit code is 1 if a finding's cost is confirmed, 0 if none is, and 2 if the program
-    cannot be measured.
+    and the same one without. The exit code is 1 if a finding's cost is confirmed or the program runs out of memory,
+    0 if neither, and 2 if the program cannot be measured.
     """
     from torchmemlint.config.errors import ConfigError
     from torchmemlint.measured import MeasurementsError
@@ -113,7 +113,7 @@ def _verify(program: Program, options: dict[str, Any]) -> int:
     finally:  # figures that took minutes are not lost for a report that cannot be written
         if recorder is not None:
             recorder(report)
-    return int(report.confirmed)
+    return int(report.confirmed or report.before.out_of_memory is not None)
 
 
 def _recorder(resolver: Resolver, options: dict[str, Any]) -> Callable[[VerifyReport], None] | None:

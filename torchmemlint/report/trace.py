@@ -10,10 +10,11 @@ from typing import TextIO
 from rich.text import Text
 
 from torchmemlint.report.allocator import outside_tensors
-from torchmemlint.report.faces import faces, whose
+from torchmemlint.report.faces import faces, out_of_memory, whose
 from torchmemlint.report.places import shown_place
 from torchmemlint.report.rich_text import rows, write_texts
 from torchmemlint.report.sparkline import sparkline
+from torchmemlint.runtime.growth import FEWEST, WARM_UP
 from torchmemlint.runtime.holders import Holder
 from torchmemlint.runtime.ledger import Site
 from torchmemlint.runtime.results import RunResult
@@ -122,6 +123,7 @@ class _Writer:
         yield Text.assemble(("trace ", "bold"), report.program)
         yield Text(_conditions(report.run), style="dim")
         yield from rows(faces(report.run))
+        yield from out_of_memory(report.run, self._root)
         for note in report.notes:
             yield Text.assemble(("note: ", "bold yellow"), note)
         for number, one in enumerate(report.leaks, 1):
@@ -186,10 +188,15 @@ class _Writer:
 
     def _summary(self) -> str:
         report = self._report
+        turns = max((loop.turns for loop in report.run.loops), default=0)
+        counted = f"from step to step in {report.run.steps} steps"
+        if not report.run.steps:
+            counted = f"in {turns} turns of a loop"
+        if not report.leaks and report.run.out_of_memory is None:
+            return f"No growth {counted}."
         if not report.leaks:
-            if report.run.steps:
-                return f"No growth from step to step in {report.run.steps} steps."
-            return f"No growth in {max((loop.turns for loop in report.run.loops), default=0)} turns of a loop."
+            few = max(report.run.steps, turns) <= WARM_UP + FEWEST + 1
+            return f"Memory ran out; {'too few turns to tell what grows' if few else f'nothing grew {counted}'}."
         lines, unknown = len(report.leaks), len(report.unknown)
         which = "no rule has a finding for it" if lines == 1 else f"no rule has a finding for {unknown} of them"
         return f"{lines} line{' lets' if lines == 1 else 's let'} memory grow{f'; {which}' if unknown else ''}."

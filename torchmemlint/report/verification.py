@@ -11,7 +11,7 @@ from rich.text import Text
 
 from torchmemlint.measured import Verdict
 from torchmemlint.report.allocator import outside_tensors
-from torchmemlint.report.faces import faces, whose
+from torchmemlint.report.faces import faces, out_of_memory, whose
 from torchmemlint.report.places import shown_place
 from torchmemlint.report.rich_text import rows, write_texts
 from torchmemlint.report.sparkline import sparkline
@@ -33,7 +33,7 @@ _STYLES = {
     Verdict.FIX_FAILS: "bold magenta",
     Verdict.NO_EFFECT: "green",
     Verdict.NOT_REACHED: "yellow",
-    Verdict.NOT_FIXABLE: "cyan",
+    Verdict.NOT_TRIED: "cyan",
 }
 
 
@@ -55,6 +55,7 @@ class _Writer:
         yield Text(_conditions(report), style="dim")
         yield Text()
         yield from rows(self._as_it_is(), 2)
+        yield from out_of_memory(report.before, self._root)
         for note in report.notes:
             yield Text.assemble(("note: ", "bold yellow"), note)
         for result in report.findings:

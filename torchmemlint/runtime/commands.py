@@ -66,7 +66,7 @@ def lint(files: Iterable[str], resolver: Resolver) -> tuple[list[Finding], tuple
 
 def notes_on(result: RunResult, options: Options) -> Iterator[str]:
     """What is to be known of how a program ran."""
-    if result.end is End.FAILED:
+    if result.end is End.FAILED and result.out_of_memory is None:
         yield f"the program ended with an error after {result.steps} steps: {result.error}"
     if result.end is End.TIME:
         yield f"the program was ended after {options.seconds:.0f} s, by the time limit"

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from torchmemlint.runtime.memory import MemoryUse
     from torchmemlint.runtime.script import Run
 
+_TORCH = Path(torch.__file__).parent
 _LINES = 50  # lines at the peak that are told
 _FEWEST_TURNS = 4
 
@@ -51,7 +52,7 @@ class _Outcome:
 
     def result(self) -> RunResult:
         end = End.FINISHED
-        error, told = None, ""
+        error, told, out_of_memory = None, "", None
         if self.run.loops.stopped is not None:
             end = {TIME: End.TIME, OTHERS: End.KILLED}.get(self.run.loops.stopped, End.STOPPED)
             error = WITH_OTHERS if end is End.KILLED else None
@@ -59,10 +60,13 @@ class _Outcome:
             end = End.FAILED
             error = _one_line(self.run.error)
             told = _traceback(self.run.error)
+            if isinstance(self.run.error, torch.cuda.OutOfMemoryError):
+                out_of_memory = self._asked_in_vain(self.run.error)
         return RunResult(
             end=end,
             error=error,
             traceback=told,
+            out_of_memory=out_of_memory,
             exit_code=self.run.exit_code,
             torch=torch.__version__,
             python=platform.python_version(),
@@ -86,6 +90,16 @@ class _Outcome:
             ended=time.time(),
             **self._measured(),
         )
+
+    def _asked_in_vain(self, error: BaseException) -> str:
+        """The innermost line of the user's on the way to an error."""
+        frames, place = error.__traceback__, ""
+        while frames is not None:
+            code = frames.tb_frame.f_code
+            if self.run.backend is None or self.run.backend.tracker.sites.is_users(code):
+                place = f"{code.co_filename}:{frames.tb_lineno}"
+            frames = frames.tb_next
+        return place
 
     def _series(self) -> str:
         """The steps that are counted: those of the busiest optimizer, else loader, else what stands in."""
@@ -197,9 +211,19 @@ def _one_line(error: BaseException) -> str:
 
 
 def _traceback(error: BaseException) -> str:
-    """Without our own frames at the top."""
-    here = Path(__file__).parent
-    frames = error.__traceback__
-    while frames is not None and Path(frames.tb_frame.f_code.co_filename).is_relative_to(here):
-        frames = frames.tb_next
-    return "".join(traceback.format_exception(type(error), error, frames))
+    """Without our own frames, and without what torch does between them for an operation."""
+    told = traceback.TracebackException(type(error), error, error.__traceback__)
+    frames = list(told.stack)
+    last = max((place for place, frame in enumerate(frames) if not _is_below(frame)), default=-1)
+    operation = next((place for place in range(last + 1, len(frames)) if _is_ours(frames[place])), len(frames))
+    kept = [frame for frame in frames[:operation] if not _is_ours(frame)]
+    told.stack = traceback.StackSummary.from_list(kept)
+    return "".join(told.format())
+
+
+def _is_below(frame: traceback.FrameSummary) -> bool:
+    return _is_ours(frame) or Path(frame.filename).is_relative_to(_TORCH)
+
+
+def _is_ours(frame: traceback.FrameSummary) -> bool:
+    return Path(frame.filename).is_relative_to(Path(__file__).parent)

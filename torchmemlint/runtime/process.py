@@ -139,7 +139,14 @@ class Child:
         if order.leave_file.exists():
             error = WITH_OTHERS
         return RunResult(
-            End.KILLED, error, tail, code, order.backend, tracked=order.tracked, seed=order.seed, ended=self._seen
+            End.KILLED,
+            error,
+            tail,
+            exit_code=code,
+            backend=order.backend,
+            tracked=order.tracked,
+            seed=order.seed,
+            ended=self._seen,
         )
 
 

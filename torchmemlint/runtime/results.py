@@ -102,6 +102,7 @@ class RunResult:
     end: End
     error: str | None = None  # one line
     traceback: str = ""  # of the program, or the last of its error stream
+    out_of_memory: str | None = None  # the device had none left, for this line of the user's ("path:line")
     exit_code: int | None = None
     backend: str = ""
     description: str = ""  # of the backend, for people
@@ -185,7 +186,9 @@ class RunResult:
     @property
     def usable(self) -> bool:
         """Whether there is something to compare: the program ran, if not to its end."""
-        return self.end is not End.KILLED and (self.end is not End.FAILED or self.steps > 0)
+        if self.end is End.KILLED:
+            return False
+        return self.end is not End.FAILED or self.steps > 0 or self.out_of_memory is not None
 
     def to_json(self) -> dict[str, Any]:
         """As JSON's types."""

@@ -46,6 +46,7 @@ from torchmemlint.runtime.verification import (
 from torchmemlint.source.decoding import SourceText, decode, read
 
 _TOLD = 3  # files
+NOT_ENOUGH = "its fix is not enough: the program runs out of memory all the same"
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +229,7 @@ class _Verification:
         if reached == 0:
             return result
         if fixed.text is None:
-            return replace(result, verdict=Verdict.NOT_FIXABLE, note=fixed.reason)
+            return replace(result, verdict=Verdict.NOT_TRIED, note=fixed.reason)
         wanted = self._alone(finding, fixed.text)
         after = self._runs.get(wanted)
         if not after.result.usable or (after.result.end is End.FAILED and before.result.end is not End.FAILED):
@@ -239,6 +240,11 @@ class _Verification:
         verdict = Verdict.CONFIRMED if costs else Verdict.NO_EFFECT
         if compared.difference.sameness is Sameness.CHANGED:
             verdict = Verdict.CHANGES_RESULTS
+        if before.result.out_of_memory is not None:
+            runs = after.result.out_of_memory is None
+            note = "with its fix the program does not run out of memory" if runs else NOT_ENOUGH
+            verdict = Verdict.CONFIRMED if runs and verdict is Verdict.NO_EFFECT else verdict
+            return replace(result, verdict=verdict, costs=costs or runs, comparison=compared, note=note)
         alone = {"reserved": "of what the allocator reserves alone", "host": "on the host's heap alone"}
         note = alone.get(where[0], "") if where else ""
         return replace(result, verdict=verdict, costs=costs, comparison=compared, note=note)
@@ -257,7 +263,7 @@ class _Verification:
 
     def _kept(self, results: Sequence[FindingResult], findings: Sequence[Finding]) -> list[FindingResult]:
         """The findings without a fix, with what is kept at their lines: a run that looks who holds what tells it."""
-        if not any(one.verdict is Verdict.NOT_FIXABLE for one in results):
+        if not any(one.verdict is Verdict.NOT_TRIED for one in results):
             return list(results)
         looked = self._runs.get(_WHO_HOLDS_WHAT)
         if not looked.result.usable:
@@ -265,7 +271,7 @@ class _Verification:
         told = [leak for one in looked.result.analyses for leak in map(leak_from_json, one["leaks"])]
         leaks = [leak for leak in told if not leak.bounded]
         return [
-            _with_leak(result, finding, leaks) if result.verdict is Verdict.NOT_FIXABLE else result
+            _with_leak(result, finding, leaks) if result.verdict is Verdict.NOT_TRIED else result
             for result, finding in zip(results, findings, strict=True)
         ]
 
