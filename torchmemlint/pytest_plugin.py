@@ -8,6 +8,8 @@
         fill()
         assert memory.live < 4096
 
+Limits may also stand in a file, by the tests' node ids (the option `memory_budget`; `runtime/budget.py`).
+
 What is measured begins with the test's fixtures and ends with its body. torch is imported by the first test that
 asks for a measurement, and by no other.
 """
@@ -15,7 +17,7 @@ asks for a measurement, and by no other.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,12 +26,14 @@ from torchmemlint.sizes import format_size, parse_size
 
 if TYPE_CHECKING:
     from torchmemlint.runtime import MemoryUse
+    from torchmemlint.runtime.budget import Budget
     from torchmemlint.runtime.ledger import Site
 
 MARKER = "memory"
 LIMITS = ("max_peak", "max_growth_per_step")
 _LINES = 5
 _MEASURED = pytest.StashKey["MemoryUse"]()
+_BUDGETS = pytest.StashKey["Mapping[str, Budget]"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,6 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     described = "on what memory is measured: auto, cuda, cpu or simulated"
     parser.getgroup("torchmemlint").addoption("--memory-backend", metavar="NAME", help=described)
     parser.addini("memory_backend", described, default="auto")
+    parser.addini("memory_budget", "a TOML file with the limits of tests, by their node ids", type="string", default="")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -46,12 +51,33 @@ def pytest_configure(config: pytest.Config) -> None:
         "memory(max_peak=None, max_growth_per_step=None, backend=None): fail if the test takes more memory than "
         "this; sizes such as '1GiB', '64 KiB' or a number of bytes.",
     )
+    config.stash[_BUDGETS] = _budgets(config)
+
+
+def _budgets(config: pytest.Config) -> Mapping[str, Budget]:
+    written = config.getini("memory_budget")
+    if not written:
+        return {}
+    from torchmemlint.config.errors import ConfigError
+    from torchmemlint.runtime.budget import read_budget
+
+    try:
+        return read_budget(config.rootpath / written)
+    except ConfigError as error:
+        raise pytest.UsageError(f"memory_budget: {error}") from None
+
+
+def _budget(item: pytest.Item) -> Budget | None:
+    """That of a test; of a parametrized one its own, or that of all its parameters."""
+    budgets = item.config.stash[_BUDGETS]
+    return budgets.get(item.nodeid) or budgets.get(item.nodeid.partition("[")[0])
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Measure a marked test from its first fixture on."""
+    """Measure a test that has limits from its first fixture on."""
     names = getattr(item, "fixturenames", None)
-    if names is not None and item.get_closest_marker(MARKER) is not None and MARKER not in names:
+    limited = item.get_closest_marker(MARKER) is not None or _budget(item) is not None
+    if names is not None and limited and MARKER not in names:
         names.insert(0, MARKER)
 
 
@@ -86,9 +112,11 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 
 def _limits(item: pytest.Item) -> dict[str, int]:
-    marker = item.get_closest_marker(MARKER)
+    marker, budget = item.get_closest_marker(MARKER), _budget(item)
+    held = {} if budget is None else {"max_peak": budget.peak, "max_growth_per_step": budget.growth}
+    given = {name: limit for name, limit in held.items() if limit is not None}
     if marker is None:
-        return {}
+        return given
     unknown = [name for name in marker.kwargs if name not in (*LIMITS, "backend")]
     if unknown or marker.args:
         raise pytest.UsageError(
@@ -97,7 +125,7 @@ def _limits(item: pytest.Item) -> dict[str, int]:
         )
     limits: dict[str, Any] = {name: marker.kwargs[name] for name in LIMITS if marker.kwargs.get(name) is not None}
     try:
-        return {name: parse_size(written) for name, written in limits.items()}
+        return given | {name: parse_size(written) for name, written in limits.items()}
     except ValueError as error:
         raise pytest.UsageError(f"{item.nodeid}: {error}") from None
 

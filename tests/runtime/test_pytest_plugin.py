@@ -156,3 +156,40 @@ def test_plain():
 """)
     result = pytester.runpytest_subprocess(*PLUGIN)
     result.assert_outcomes(passed=1)
+
+
+def test_limits_from_a_file(run, pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nmemory_budget = budget.toml\n")
+    name = "test_limits_from_a_file.py"
+    (pytester.path / "budget.toml").write_text(f"""
+["{name}::test_peak"]
+peak = "64 KiB"
+["{name}::test_each"]
+growth = "1 KiB"
+["{name}::test_its_own"]
+peak = "1 KiB"
+""")
+    result = run("""
+def test_peak():
+    big = torch.ones(1024, 64)
+
+@pytest.mark.parametrize("leak", [False, True])
+def test_each(leak):
+    work(leak)
+
+@pytest.mark.memory(max_peak="1 MiB")
+def test_its_own():
+    big = torch.ones(1024, 64)
+
+def test_of_no_budget():
+    big = torch.ones(1024, 64)
+""")
+    result.assert_outcomes(passed=3, failed=2)
+    result.stdout.fnmatch_lines(["*its peak was 256.0 KiB, more than 64.0 KiB*", "*it grew by 4.0 KiB per step*"])
+
+
+def test_a_budget_that_cannot_be_read_ends_the_run(run, pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nmemory_budget = budget.toml\n")
+    result = run("def test_nothing(): pass")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*memory_budget: *budget.toml: cannot be read: No such file or directory*"])

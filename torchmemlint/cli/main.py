@@ -22,6 +22,7 @@ COMMANDS = (
     "census",
     "check",
     "config",
+    "diff",
     "estimate",
     "new-rule",
     "rule",

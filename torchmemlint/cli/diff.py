@@ -1,0 +1,110 @@
+"""`torchmemlint diff`: what changed between two measured runs, and whether runs keep to a budget."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from torchmemlint.cli.terminal import complain, wants_color
+
+if TYPE_CHECKING:
+    from torchmemlint.runtime.changes import Usage
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command(short_help="Compare two measured runs, or hold runs against a budget.")
+@click.argument("runs", nargs=-1, required=True, type=_FILE, metavar="RUN.json...")
+@click.option("--budget", type=_FILE, help="Hold each run against what this TOML file allows its program.")
+@click.option(
+    "--allow",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="By how much the peak may rise.",
+)
+@click.option("--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+@click.option("--output-file", "-o", type=_FILE, help="Write the report to a file.")
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours.")
+def diff(runs: tuple[Path, ...], **options: Any) -> int:
+    """Compare two runs, BEFORE.json and AFTER.json, that `trace` or `verify` wrote with --output-format json.
+
+    Says by how much the peak and the growth changed, and in which functions. With --budget, each of any number of runs
+    is held against its own limits instead. The exit code is 1 if memory is worse or over budget, 0 if not, and 2 if a
+    file cannot be read.
+    """
+    from torchmemlint.config.errors import ConfigError
+    from torchmemlint.runtime.changes import UnreadableRunError, read_usage
+
+    if options["budget"] is None and len(runs) != 2:
+        raise click.UsageError("Give two runs, BEFORE.json and AFTER.json, or a --budget.")
+    if options["budget"] is not None and options["output_format"] == "markdown":
+        raise click.UsageError("--output-format markdown is for two runs.")
+    try:
+        usages = [read_usage(path) for path in runs]
+        with _stream(options["output_file"]) as stream:
+            if options["budget"] is not None:
+                return _held_against(options["budget"], usages, options, stream)
+            return _compared(usages[0], usages[1], options, stream)
+    except (UnreadableRunError, ConfigError) as error:
+        complain("error", str(error))
+        return 2
+
+
+@contextlib.contextmanager
+def _stream(file: Path | None) -> Any:
+    """Where the report goes; raises a usage error where the file cannot be written."""
+    if file is None:
+        yield sys.stdout
+        return
+    written = io.StringIO()
+    yield written
+    try:
+        file.write_text(written.getvalue(), encoding="utf-8")
+    except OSError as error:
+        raise click.UsageError(f"{file}: cannot be written: {error.strerror}") from None
+
+
+def _compared(before: Usage, after: Usage, options: dict[str, Any], stream: TextIO) -> int:
+    from torchmemlint.report.run_changes import markdown, write_changes
+    from torchmemlint.runtime.changes import Changes
+
+    changes = Changes(before, after, options["allow"] / 100)
+    if options["output_format"] == "json":
+        stream.write(json.dumps(changes.to_json(), indent=2) + "\n")
+    elif options["output_format"] == "markdown":
+        stream.write(markdown(changes))
+    else:
+        write_changes(changes, stream, color=_colored(options, stream))
+    return int(bool(changes.reasons))
+
+
+def _held_against(file: Path, usages: list[Usage], options: dict[str, Any], stream: TextIO) -> int:
+    from torchmemlint.config.errors import ConfigError, nearest
+    from torchmemlint.report.run_changes import budgets_json, write_budgets
+    from torchmemlint.runtime.budget import read_budget
+    from torchmemlint.runtime.changes import over
+
+    budgets = read_budget(file)
+    for usage in usages:
+        if usage.program not in budgets:
+            meant = nearest(usage.program, budgets)
+            hint = f" (did you mean {meant!r}?)" if meant else ""
+            raise ConfigError(f"{file}: has no budget for {usage.program!r}{hint}")
+    checked = [(usage, budgets[usage.program], over(usage, budgets[usage.program])) for usage in usages]
+    if options["output_format"] == "json":
+        stream.write(json.dumps(budgets_json(checked), indent=2) + "\n")
+    else:
+        write_budgets(checked, stream, color=_colored(options, stream))
+    return int(any(exceeded for _, _, exceeded in checked))
+
+
+def _colored(options: dict[str, Any], stream: TextIO) -> bool:
+    return options["color"] == "always" if stream is not sys.stdout else wants_color(options["color"], stream)
