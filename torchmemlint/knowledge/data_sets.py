@@ -24,6 +24,7 @@ DERIVING = frozenset(
     "filter map select shuffle train_test_split with_format with_transform set_format remove_columns rename_column "
     "cast_column add_column shard flatten_indices".split()
 )
+RUNNING = frozenset({"map", "filter"})  # those that run a function for every row or batch
 # Functions that leave a worker nothing to do.
 TRIVIAL = frozenset(
     "torch.tensor torch.as_tensor torch.from_numpy torch.LongTensor torch.FloatTensor torch.Tensor torch.BoolTensor "

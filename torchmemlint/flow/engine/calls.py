@@ -41,6 +41,7 @@ from torchmemlint.flow.models import (
     optimizers,
     pipelines,
     settings,
+    tables,
     tensors,
     torch_functions,
     trainers,
@@ -287,6 +288,7 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
             or library.of_distribution(site, target, receiver, name)
             or pipelines.method(site, target, name)
             or settings.method(site, target, name)
+            or tables.method(site, target, name)
         )
         if known is not None:
             return known

@@ -10,7 +10,7 @@ from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, State, reachable
 from torchmemlint.flow.domain.memory import renew_keys
 from torchmemlint.flow.domain.refs import Bound, ClassRef, Globals, Graph, Input, Loop, Point, Ref, Site, root
-from torchmemlint.flow.domain.values import UNKNOWN, Value, chosen, join_all, of
+from torchmemlint.flow.domain.values import NO_SOURCES, NONE, UNKNOWN, Value, chosen, join, join_all, of
 from torchmemlint.flow.engine import instances, steps
 from torchmemlint.flow.engine.instances import code_of
 from torchmemlint.flow.engine.machine import Engine
@@ -34,6 +34,7 @@ def runs(engine: Engine, cls: Class, methods: list[Function], end: State) -> Ite
     yield before
     if init is None:
         _choose(engine, cls, state, receiver)
+    ready = _filled(engine, state, receiver)
     outer, within = _templates(engine, cls)
     entered = [*outer, *within, *(m for m in methods if m.name != "__init__" and m.body)]
     keeps = was_cut = False
@@ -42,7 +43,7 @@ def runs(engine: Engine, cls: Class, methods: list[Function], end: State) -> Ite
             continue  # by a method of a base class, meanwhile
         if method in within and not was_cut:
             continue
-        run = _alone(engine, cls, method, receiver, state)
+        run = _alone(engine, cls, method, receiver, ready)
         was_cut = was_cut or run.cut
         keeps = keeps or holds_graph(run.state, receiver)
         _begin_with(run, before)
@@ -90,6 +91,18 @@ def _choose(engine: Engine, cls: Class, state: State, receiver: Ref) -> None:
         held = state.heap.get(receiver, name)
         if held is not None and type(held.constant) is int:
             state.heap.put(receiver, name, chosen(held) if held.constant else UNKNOWN)
+
+
+def _filled(engine: Engine, state: State, receiver: Ref) -> State:
+    """Return the state in which a method is called: what the constructor leaves None was filled, or was not.
+
+    That is so where something is assigned to it outside of constructors: by another method, or from outside.
+    """
+    found = state.copy()
+    for name, held in state.heap.edges(receiver).items():
+        if held == NONE and name in engine.index.stored:
+            found.heap.put(receiver, name, join(held, instances.elsewhere(receiver, name, NO_SOURCES)))
+    return found
 
 
 def _templates(engine: Engine, cls: Class) -> tuple[list[Function], list[Function]]:

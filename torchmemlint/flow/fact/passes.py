@@ -237,11 +237,16 @@ class Passes:
     def _is_array(self, source: Source) -> bool:
         """Is it made an array, as nothing that has a graph can be? Of a result, all parts that are read."""
         evidence = self.evidence
-        if not evidence.is_read(source, Reading.ARRAY) or source in evidence.detached:
+        if source in evidence.detached or all(s is not source and root(s) is not source for s in self._arrays):
             return False
         parts = {how: {s for s in read if s is not source and root(s) is source} for how, read in evidence.read.items()}
         arrays = parts.get(Reading.ARRAY, set())
         return not arrays or all(read <= arrays for read in parts.values())
+
+    @cached_property
+    def _arrays(self) -> set[Source]:
+        """What is made an array, and what that is made from: not by calls, of whose results others may have a graph."""
+        return self.run.provenance.computed_from(self.evidence.read.get(Reading.ARRAY, ()))
 
     def switched(self, module: frozenset[Ref]) -> Point | None:
         """Return where eval() was called on a network, or on what it is a part of."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from torchmemlint.flow.domain.refs import Point
@@ -10,12 +11,14 @@ from torchmemlint.flow.ir.control import Return
 from torchmemlint.flow.ir.ops import Class, Function, Op, Unit
 from torchmemlint.flow.ir.places import NO_TEMP
 
+_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _TURN = "optimizer_idx"
 _EXPORTED = frozenset({"torch.jit.export", "torch.jit.script_method"})
 
 
 def _words(function: Function) -> list[str]:
-    return function.name.lower().strip("_").split("_")
+    """Return the words of a name, however they are put together: `val_step`, `valStep`, `ValStep`."""
+    return _CAPITAL.sub("_", function.name).lower().strip("_").split("_")
 
 
 def is_called_to_infer(engine: Engine, function: Function) -> bool:

@@ -11,16 +11,13 @@ from torchmemlint.flow.domain.refs import Choice, Counted, Object, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Texts, Value, chosen, constant, of, texts_of
 from torchmemlint.flow.ir.ops import Function
 from torchmemlint.flow.models import builtins, containers
-from torchmemlint.knowledge import data_sets
 from torchmemlint.knowledge import settings as known
 
 _ACCELERATORS = frozenset({"cuda", "mps", "xpu"})  # what most of them are: with the host's name they still are a few
 
 
 def method(site: CallSite, target: Object, name: str) -> Value | None:
-    """Return the value of a method of a parser of command lines, or of a table of Hugging Face's; None for others."""
-    if str(target.about).startswith("datasets.") and name in data_sets.DERIVING:
-        return Value(target.alone, open=True)
+    """Return the value of a method of a parser of command lines; None for other objects."""
     if target.about not in known.PARSERS:
         return None
     match name:
