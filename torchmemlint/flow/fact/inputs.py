@@ -6,12 +6,13 @@ from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import State
 from torchmemlint.flow.domain.kinds import Kind
-from torchmemlint.flow.domain.refs import Input, Object, Point
+from torchmemlint.flow.domain.refs import ClassRef, Code, External, Globals, Input, Object, Point
 from torchmemlint.flow.domain.values import Value, of, symbol
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.ir.ops import Function, Parameter, Passing
 from torchmemlint.flow.models import settings
 
+_MAKERS = (ClassRef, Code, External)
 
 def given(engine: Engine, state: State, function: Function, skip: int) -> Arguments:
     """Return what the parameters of an entry are: symbols, but for those whose annotation says what they are."""
@@ -19,7 +20,7 @@ def given(engine: Engine, state: State, function: Function, skip: int) -> Argume
     for parameter in function.parameters[skip:]:
         value = _annotated(engine, state, function, parameter)
         if value is None:
-            value = settings.option(function, parameter.name) or symbol(Input.of(function, parameter.name))
+            value = settings.option(function, parameter.name) or _maker(engine, state, function, parameter)
         elif parameter.has_default:
             value = value._replace(open=True)  # it may be None
         match parameter.passing:
@@ -32,6 +33,15 @@ def given(engine: Engine, state: State, function: Function, skip: int) -> Argume
             case Passing.STARS:
                 result.stars = value
     return result
+
+
+def _maker(engine: Engine, state: State, function: Function, parameter: Parameter) -> Value:
+    """Return what a parameter is: the class or function that it is by default, or a symbol for what is given."""
+    if parameter.has_default:
+        default = engine.default(state, Code.of(function, Globals.of(function.unit.name)), parameter)
+        if default.refs and all(type(r) in _MAKERS for r in default.refs):
+            return default._replace(open=True)
+    return symbol(Input.of(function, parameter.name))
 
 
 def enter(
