@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Mapping
 
 
@@ -32,7 +33,10 @@ def base_name(node: ast.expr, aliases: Mapping[str, str]) -> str:
 
 
 def annotation_name(node: ast.expr | None, aliases: Mapping[str, str]) -> str:
-    """The one class that an annotation names; empty if it names several, or a container of something."""
+    """The one class that an annotation names; empty if it names several, or a container of something.
+
+    Of a generic class (`Decoder[CacheT]`) that is the class.
+    """
     if node is None:
         return ""
     if isinstance(node, (ast.Name, ast.Attribute)):
@@ -48,9 +52,12 @@ def annotation_name(node: ast.expr | None, aliases: Mapping[str, str]) -> str:
             return annotation_name(inner.elts[0] if isinstance(inner, ast.Tuple) and inner.elts else inner, aliases)
         if outer == "Union":
             return _only(inner.elts if isinstance(inner, ast.Tuple) else [inner], aliases)
+        name = qualified(dotted(node.value), aliases)
+        return "" if hasattr(builtins, name) or name.startswith(_CONTAINERS) else name
     return ""
 
 
+_CONTAINERS = ("typing.", "typing_extensions.", "collections.")
 _WRAPPERS = frozenset({"Optional", "Annotated", "ClassVar", "Final", "Required", "NotRequired", "ReadOnly"})
 
 
