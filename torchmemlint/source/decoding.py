@@ -75,6 +75,10 @@ class SourceText:
         return _BOM + data if self.bom else data
 
 
+# Codecs of the packages of these names: UTF-8, with which older versions of Python read newer syntax.
+_BACKPORTS = frozenset({"future-fstrings", "future-annotations", "future-typing"})
+
+
 def lines_of(text: str) -> list[str]:
     """The lines of `text` without their newlines, split where Python splits them (not at form feeds)."""
     lines = _NEWLINE.split(text)
@@ -89,9 +93,10 @@ def decode(data: bytes) -> SourceText:
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(head).readline)
     except SyntaxError as error:
-        if "invalid or missing encoding" not in str(error):
+        declared = str(error).rpartition("unknown encoding: ")[2].replace("_", "-").lower()
+        if "invalid or missing encoding" not in str(error) and declared not in _BACKPORTS:
             raise UnreadableFile(f"Cannot be decoded: {error.msg}", Position(1, 1)) from error
-        encoding = "utf-8"  # the two first lines are not UTF-8: decoding below says where
+        encoding = "utf-8"  # where the two first lines are not, decoding below says so
     bom = data.startswith(_BOM)
     if bom:
         data, encoding = data[len(_BOM) :], "utf-8"
