@@ -54,7 +54,7 @@ def test_any_bytes_round_trip_or_are_refused(data: bytes) -> None:
         "#!/usr/bin/python\n# vim: set fileencoding=cp1252 :\nx = '€'\n".encode("cp1252"),
         "# coding: shift_jis\nx = '日本'\n".encode("shift_jis"),
         "# -*- coding: future_fstrings -*-\nx = f'日本 {1}'\n".encode(),
-        "# coding: future-annotations\nx: int = 1\n".encode(),
+        b"# coding: future-annotations\nx: int = 1\n",
     ],
 )
 def test_files_come_back_as_they_were(data: bytes) -> None:

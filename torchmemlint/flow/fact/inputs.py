@@ -14,6 +14,7 @@ from torchmemlint.flow.models import settings
 
 _MAKERS = (ClassRef, Code, External)
 
+
 def given(engine: Engine, state: State, function: Function, skip: int) -> Arguments:
     """Return what the parameters of an entry are: symbols, but for those whose annotation says what they are."""
     result = Arguments()

@@ -9,7 +9,23 @@ from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, State, reachable
 from torchmemlint.flow.domain.memory import renew_keys
-from torchmemlint.flow.domain.refs import Bound, ClassRef, Globals, Graph, Input, Loop, Point, Ref, Site, root
+from torchmemlint.flow.domain.refs import (
+    Begun,
+    Bound,
+    ClassRef,
+    Globals,
+    Graph,
+    Input,
+    Loop,
+    Object,
+    Point,
+    Ref,
+    Result,
+    Site,
+    Source,
+    root,
+    with_graphs,
+)
 from torchmemlint.flow.domain.values import NO_SOURCES, NONE, UNKNOWN, Value, chosen, join, join_all, of
 from torchmemlint.flow.engine import instances, steps
 from torchmemlint.flow.engine.instances import code_of
@@ -17,8 +33,9 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.inputs import enter, given
 from torchmemlint.flow.fact.logs import Run, logged
+from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.defuse import definitions, own_path
-from torchmemlint.flow.ir.ops import CallMethod, Class, Function
+from torchmemlint.flow.ir.ops import CallMethod, Class, Function, SetAttribute
 
 Call = Callable[[Frame, State], Value]
 
@@ -34,7 +51,7 @@ def runs(engine: Engine, cls: Class, methods: list[Function], end: State) -> Ite
     yield before
     if init is None:
         _choose(engine, cls, state, receiver)
-    ready = _filled(engine, state, receiver)
+    ready = _filled(engine, cls, state, receiver)
     outer, within = _templates(engine, cls)
     entered = [*outer, *within, *(m for m in methods if m.name != "__init__" and m.body)]
     keeps = was_cut = False
@@ -93,16 +110,57 @@ def _choose(engine: Engine, cls: Class, state: State, receiver: Ref) -> None:
             state.heap.put(receiver, name, chosen(held) if held.constant else UNKNOWN)
 
 
-def _filled(engine: Engine, state: State, receiver: Ref) -> State:
+def _filled(engine: Engine, cls: Class, state: State, receiver: Ref) -> State:
     """Return the state in which a method is called: what the constructor leaves None was filled, or was not.
 
     That is so where something is assigned to it outside of constructors: by another method, or from outside.
     """
+    empty = [name for name, held in state.heap.edges(receiver).items() if held == NONE and name in engine.index.stored]
     found = state.copy()
-    for name, held in state.heap.edges(receiver).items():
-        if held == NONE and name in engine.index.stored:
-            found.heap.put(receiver, name, join(held, instances.elsewhere(receiver, name, NO_SOURCES)))
+    for method in _storing(engine, cls, empty):
+        found = _after(engine, cls, method, receiver, found, empty)
+    for name in empty:
+        if found.heap.get(receiver, name) == NONE and isinstance(receiver, Object):
+            found.heap.put(receiver, name, join(NONE, instances.elsewhere(receiver, name, NO_SOURCES)))
     return found
+
+
+def _storing(engine: Engine, cls: Class, names: Iterable[str]) -> list[Function]:
+    """Return the methods of a class that store some attributes, as they stand in the file."""
+    methods: dict[str, Function] = {}
+    for base in engine.index.order(cls) if names else ():
+        methods = base.methods | methods
+    wanted = set(names)
+    found = (m for m in methods.values() if m.name != "__init__" and not wanted.isdisjoint(m.mentions))
+    return sorted((m for m in found if not stored(m).isdisjoint(wanted)), key=lambda m: m.span)
+
+
+def stored(method: Function) -> set[str]:
+    """Return the attributes of its object that a method assigns to."""
+    made = operations(method.body)
+    return {op.name for op in made if type(op) is SetAttribute and own_path(method, op.base) == ""}
+
+
+def _after(engine: Engine, cls: Class, method: Function, receiver: Ref, before: State, names: list[str]) -> State:
+    """Return the state in which a method may have stored some attributes of its object, and changed no others."""
+    known = engine.called.copy(), engine.left.copy(), engine.unsure.copy()
+    run = _alone(engine, cls, method, receiver, before)
+    engine.called, engine.left, engine.unsure = known
+    after = run.state
+    kept = (value.graph for r in reachable(after, [receiver]) for value in after.heap.edges(r).values())
+    if after.dead or any(_is_begun(root(s)) for s in run.provenance.ancestors(set().union(*map(with_graphs, kept)))):
+        return before
+    found = before.copy()
+    found.heap = after.heap.copy()
+    for name, held in before.heap.edges(receiver).items():
+        made = after.heap.get(receiver, name)
+        found.heap.put(receiver, name, join(held, made) if name in names and made is not None else held)
+    return found
+
+
+def _is_begun(source: Source) -> bool:
+    """Does a graph begin there, which a method has left behind?"""
+    return isinstance(source, Begun | Result)
 
 
 def _templates(engine: Engine, cls: Class) -> tuple[list[Function], list[Function]]:

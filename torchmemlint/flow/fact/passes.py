@@ -229,24 +229,18 @@ class Passes:
 
     def _is_cut_short(self, point: Point) -> bool:
         """Was the run not followed to its end, and do the files that it came through differentiate somewhere?"""
-        if not self.run.cut:
-            return False
-        units = {function.unit for function in self._functions(point)}
+        units = {function.unit for function in self._functions(point)} if self.run.cut else ()
         return any(takes_gradients(function) for unit in units for function in unit.functions)
 
     def _is_array(self, source: Source) -> bool:
-        """Is it made an array, as nothing that has a graph can be? Of a result, all parts that are read."""
+        """Is it, or are all its parts that are read, made an array, as nothing with a graph can be?"""
         evidence = self.evidence
-        if source in evidence.detached or all(s is not source and root(s) is not source for s in self._arrays):
+        made = self.run.provenance.computed_from(evidence.read.get(Reading.ARRAY, ()))  # not what calls are given
+        if source in evidence.detached or source not in made | {root(s) for s in made}:
             return False
         parts = {how: {s for s in read if s is not source and root(s) is source} for how, read in evidence.read.items()}
         arrays = parts.get(Reading.ARRAY, set())
         return not arrays or all(read <= arrays for read in parts.values())
-
-    @cached_property
-    def _arrays(self) -> set[Source]:
-        """What is made an array, and what that is made from: not by calls, of whose results others may have a graph."""
-        return self.run.provenance.computed_from(self.evidence.read.get(Reading.ARRAY, ()))
 
     def switched(self, module: frozenset[Ref]) -> Point | None:
         """Return where eval() was called on a network, or on what it is a part of."""
@@ -352,8 +346,7 @@ class Passes:
     def _of_framework(self) -> frozenset[Doubt]:
         """Return the doubt whether a framework lets the pass record a graph."""
         cls = self.run.method_of
-        turns = cls is not None and roles.takes_turns(self.engine, cls)
-        return frozenset({Doubt.TURN}) if turns else frozenset()
+        return frozenset({Doubt.TURN}) if cls is not None and roles.takes_turns(self.engine, cls) else frozenset()
 
     def _of_kind(self, point: Point, source: Source, module: frozenset[Ref]) -> frozenset[Doubt]:
         """Return the doubt whether a network that was not seen needs its graph to differentiate in its forward."""
