@@ -29,6 +29,7 @@ from torchmemlint.flow.names.index import Index, reference
 BUDGET = 3_300  # work for one entry or summary, or one for each temporary of its own
 _PASSES = BUDGET // 2  # of that, for all passes of one network
 _LEAST = 300  # for one entry, where little is left for its files
+_ASIDE = 2 * _LEAST  # for one that is run only for what it leaves behind
 _LARGE = 500  # objects
 _MAIN = "__main__"  # the name of a module that Python runs as a script
 
@@ -211,6 +212,16 @@ class Engine:
         finally:
             self._share = outer
             self._note_calls(frame)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Run an entry for what it leaves behind alone: with little work, none of it from others, calling nothing."""
+        known = self.called.copy(), self.left.copy(), self.unsure.copy(), self._left
+        self._left = min(self._left, 2 * _ASIDE)
+        try:
+            yield
+        finally:
+            self.called, self.left, self.unsure, self._left = known
 
     def _import_order(self, unit: Unit) -> list[Unit]:
         """Return a module and those that it imports, directly or not, as far as they have not been run."""

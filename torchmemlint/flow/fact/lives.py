@@ -143,9 +143,8 @@ def stored(method: Function) -> set[str]:
 
 def _after(engine: Engine, cls: Class, method: Function, receiver: Ref, before: State, names: list[str]) -> State:
     """Return the state in which a method may have stored some attributes of its object, and changed no others."""
-    known = engine.called.copy(), engine.left.copy(), engine.unsure.copy()
-    run = _alone(engine, cls, method, receiver, before)
-    engine.called, engine.left, engine.unsure = known
+    with engine.aside():
+        run = _alone(engine, cls, method, receiver, before)
     after = run.state
     kept = (value.graph for r in reachable(after, [receiver]) for value in after.heap.edges(r).values())
     if after.dead or any(_is_begun(root(s)) for s in run.provenance.ancestors(set().union(*map(with_graphs, kept)))):
