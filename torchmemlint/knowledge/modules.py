@@ -89,6 +89,15 @@ METHODS = frozenset(
     """.split()
 )
 
+# What modules that wrap another for several devices have beside its methods: none of them runs it. Source: torch 2.13
+# (torch.nn.parallel.DistributedDataParallel, torch.distributed.fsdp.FullyShardedDataParallel, fully_shard).
+WRAPPER_METHODS = frozenset(
+    """
+    clip_grad_norm_ join no_sync register_comm_hook reshard set_is_last_backward set_requires_gradient_sync
+    set_reshard_after_backward set_state_dict_type summon_full_params unshard
+    """.split()
+)
+
 
 def gives_one_tensor(qualified: str) -> bool:
     """Is the result of a layer of `torch.nn` one tensor, whatever it is given?"""

@@ -129,6 +129,14 @@ def several() -> frozenset[str]:
     return frozenset(name for name, found in results.items() if found == {"tensors"})
 
 
+@lru_cache(maxsize=1)
+def in_place() -> frozenset[str]:
+    """Methods of tensors that change what they are called on; other objects' may end with `_`, too."""
+    methods = _data()["methods"]
+    named = {name for name in methods if name[-1] == "_" and name[0] != "_"}
+    return frozenset(named | {line["inplace"] for line in methods.values() if "inplace" in line})
+
+
 _OF_THE_HOST = frozenset({"from_numpy", "frombuffer", "get_rng_state"})  # they take no `device`
 
 

@@ -77,6 +77,7 @@ class Reading(enum.Enum):
     JOINED = "joined"  # its elements became a part of a larger tensor
     USED = "used"  # it was computed with
     MET = "met"  # without a graph, it was given to what may record one
+    ADOPTED = "adopted"  # it became a parameter as it is
     HOOKED = "hooked"  # its gradient is asked for: that fails without a graph
 
 

@@ -75,7 +75,7 @@ def attribute(frame: Frame, state: State, base: Value, name: Key, point: Point) 
     if not base.refs:
         if name in tensors.NO_GRAPH_ATTRIBUTES:
             return tensors.without_graph(frame, state, base, str(name), point)
-        return Value(graph=base.graph, open=True) if base.graph else UNKNOWN
+        return Value(graph=base.graph, open=True) if base.graph and name != "grad" else UNKNOWN
     result = NOTHING
     for holder in base.each():
         result = join(result, _attribute_of(frame, state, holder, base, str(name), point))

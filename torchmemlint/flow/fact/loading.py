@@ -38,6 +38,7 @@ class Load:
     module: Point | None = None  # what shows that it holds a module
     saved: Point | None = None  # where it, or what is computed from it, is saved to another file
     returned: bool = False  # is it given to callers that are not in view?
+    adopted: bool = False  # did some of its tensors become parameters as they are?
     open: bool = False  # is more done with it than that it is copied, or read as numbers?
     # The runs of it, with where it is copied.
     seen: list[tuple[Run, Evidence, Event, list[Event]]] = field(default_factory=list, repr=False)
@@ -57,7 +58,8 @@ class Loading:
         """Yield the loads that put back what they read where it was saved, unless their function knows better."""
         for load in self.loads.values():
             file = (load.op.owner, _file(load.op))
-            if load.as_saved and file not in self._settled and "quantize_dynamic" not in load.op.owner.mentions:
+            wanted = load.as_saved and not load.adopted  # where the parameters are wanted, that is
+            if wanted and file not in self._settled and "quantize_dynamic" not in load.op.owner.mentions:
                 yield load
 
     @property
@@ -109,6 +111,8 @@ class _Fates:
         for call in run.unseen():
             if id(call) not in taking:
                 self._open(value for value in call.arguments.all())
+        for point in self._held(Value(graph=frozenset(self.evidence.readings.get(Reading.ADOPTED, ())))):
+            self.read[point].adopted = self.read[point].open = True
         computed = {s for how in _COMPUTED for s in self.evidence.readings.get(how, ())}
         self._open([Value(graph=frozenset(computed))])
         self._open(value for holder in outliving(run) for value in run.state.heap.edges(holder).values())

@@ -32,6 +32,7 @@ from torchmemlint.flow.domain.refs import (
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.owning import gathers_layers, is_of_network
+from torchmemlint.flow.fact.refilling import is_refilled
 from torchmemlint.flow.ir.blocks import is_inside
 from torchmemlint.flow.ir.ops import Call, CallMethod, Class, Function, Op
 
@@ -91,6 +92,8 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         elif effect.phi in evidence.differentiated and effect.how is not How.CACHE:
             inside = effect.loop in evidence.differentiated_in[effect.phi]
             fate = Fate.EACH if inside else Fate.LATER
+            if fate is Fate.EACH and is_refilled(effect.point.site):
+                continue
             if fate is Fate.EACH and any(part.key is Special.ELEMENT for part in path(effect.place[0])):
                 doubts |= {Doubt.ITEM}  # it was taken from what is not known: perhaps another one each time
         elif not spent and _is_returned(run, effect, returned):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from torchmemlint.knowledge import operations
+
 from .building import EXPRESSIONS, Builder, expression, given_plainly, span, where
 from .conditions import collect_tested
 from .keys import key_of
@@ -95,8 +97,8 @@ def _is_super(b: Builder, node: ast.Call) -> bool:
 
 
 def works_in_place(method: str) -> bool:
-    """Is it one of torch's methods that change their tensor, by its name?"""
-    return method[-1] == "_" and method[0] != "_" and method[-2:] != "__"
+    """Is it one of torch's methods that change their tensor?"""
+    return method[-1] == "_" and method in operations.in_place()
 
 
 def call_in_place(b: Builder, node: ast.Call, func: ast.Attribute) -> tuple[Temp, Place | None]:

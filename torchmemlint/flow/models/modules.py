@@ -355,7 +355,7 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
         optimizers.step(frame, of(target), name, site.point)
     if name == "step":  # an engine's, which has its own optimizer
         gradients.use_of_all(frame, state, [of(Parameters.of(target))], site.point)
-    if name in known.METHODS:
+    if name in known.METHODS or name in known.WRAPPER_METHODS:
         return PLAIN
     if type(target) is Object and _runs(site, target, name):
         return forward(site, target)

@@ -65,12 +65,9 @@ def without_graph(frame: Frame, state: State, base: Value, name: str, point: Poi
 
 
 def works_in_place(base: Value, name: str) -> bool:
-    """Does a method of this name, by torch's convention, change what it is called on?"""
-    return (
-        name.endswith("_")
-        and not name.startswith("_")
-        and name != "requires_grad_"
-        and not any(type(r) is Object and r.kind in (Kind.INSTANCE, Kind.MODULE, Kind.OPTIMIZER) for r in base.refs)
+    """Does a method of this name, which tensors have, change what it is called on?"""
+    return name != "requires_grad_" and not any(
+        type(r) is Object and r.kind in (Kind.INSTANCE, Kind.MODULE, Kind.OPTIMIZER) for r in base.refs
     )
 
 

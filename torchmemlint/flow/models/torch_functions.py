@@ -11,7 +11,7 @@ from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.manners import Reading, Remark
 from torchmemlint.flow.domain.memory import computed, differentiate, discrete, sources_of
-from torchmemlint.flow.domain.refs import Leaf, Source
+from torchmemlint.flow.domain.refs import Bare, Leaf, Source
 from torchmemlint.flow.domain.values import PLAIN, Value, join, one_tensor, with_graph
 from torchmemlint.flow.models import containers, files, gradients, guards, tensors
 from torchmemlint.knowledge import autograd, checkpoints, operations, torch_api
@@ -149,7 +149,9 @@ def _distributed_backward(site: CallSite) -> Value:
 
 
 def _parameter(site: CallSite) -> Value:
-    """`nn.Parameter(data)`: a leaf."""
+    """`nn.Parameter(data)`: a leaf, which is what it is given."""
+    given = sources_of(site.state, [site.value(0, "data")])
+    site.frame.read(frozenset(s for s in given if type(s) is Bare), Reading.ADOPTED)
     if site.constant(1, "requires_grad", True) is False:
         return PLAIN
     made = containers.made(site, Kind.TENSOR, "parameter")
