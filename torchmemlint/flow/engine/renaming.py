@@ -83,6 +83,8 @@ class Renaming:
         mine = self.of(r)
         if value.constant is WEAK:
             return mine._replace(constant=WEAK)
+        if mine.known and value.graph and value.constant is NO_CONSTANT:
+            mine = mine._replace(constant=NO_CONSTANT)  # it is this, or something else
         if r.symbolic and value.graph and mine.open >= value.open and len(mine.refs) <= LIMIT:
             return mine
         refs, more = limited(mine.refs)
