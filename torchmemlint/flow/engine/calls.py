@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.effects import Evidence, Use
 from torchmemlint.flow.domain.frame import CallSite, Frame
-from torchmemlint.flow.domain.heap import BOXES, State, contained
+from torchmemlint.flow.domain.heap import BOXES, State, contained, elements
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.memory import computed, sources_of
@@ -48,6 +48,7 @@ from torchmemlint.flow.models import (
     workers,
 )
 from torchmemlint.flow.models.parameters import parameter_method
+from torchmemlint.knowledge import operations
 
 
 def call(frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
@@ -227,6 +228,9 @@ def _method(site: CallSite, target: Ref, receiver: Value, name: str) -> Value:
 def _object_method(site: CallSite, target: Object, receiver: Value, name: str) -> Value:
     frame, state, arguments, point = site.frame, site.state, site.arguments, site.point
     kind = target.kind
+    if kind in (Kind.LIST, Kind.TUPLE) and name not in containers.METHODS and operations.method(name) is not None:
+        held = elements(state, target)  # no sequence has it: it is taken for what it holds
+        return call_method(frame, state, held if held is not NOTHING else UNKNOWN, name, arguments, point)
     if kind in BOXES:
         return containers.method(site, target, name, receiver.graph)
     if kind is Kind.MODULE:

@@ -22,7 +22,7 @@ def created(places: Places, engine: Engine, units: Iterable[Unit]) -> Iterator[C
     for unit in units:
         for one in creations(engine, unit, places.text_of(unit)):
             creating = Creating(places.of(one.created), one.exact, one.same_place)
-            advice = not one.extent.repeated or (one.extent.nbytes is None and not one.extent.grows)
+            advice = not one.extent.repeated or one.extent.nbytes is None  # it costs time, and more than that if large
             yield _case(places.of(one.moved), "TML501", one.extent, creating, advice)
         for cast in casts(engine, unit):
             casting = Casting(places.of(cast.created), cast.before, cast.dtype, cast.exact)

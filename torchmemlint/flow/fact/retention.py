@@ -92,7 +92,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         elif effect.phi in evidence.differentiated and effect.how is not How.CACHE:
             inside = effect.loop in evidence.differentiated_in[effect.phi]
             fate = Fate.EACH if inside else Fate.LATER
-            if fate is Fate.EACH and is_refilled(effect.point.site):
+            if fate is Fate.EACH and (is_refilled(effect.point.site) or _is_looked_through(run, training, effect.loop)):
                 continue
             if fate is Fate.EACH and any(part.key is Special.ELEMENT for part in path(effect.place[0])):
                 doubts |= {Doubt.ITEM}  # it was taken from what is not known: perhaps another one each time
@@ -304,6 +304,12 @@ def _training_loops(run: Run) -> set[Loop]:
     """Return the loops in which an optimizer steps."""
     steps = (e for e in (*run.of(fx.Step), *run.of(fx.InvokeMethod)) if getattr(e.effect, "name", "") == "step")
     return set[Loop]().union(*(e.loops for e in steps))
+
+
+def _is_looked_through(run: Run, training: set[Loop], loop: Loop) -> bool:
+    """Is a graph that a loop lengthens kept on purpose: each time, for gradients that no optimizer takes?"""
+    passes = [event.effect for event in run.of(fx.Differentiate) if loop in event.loops]
+    return loop not in training and bool(passes) and all(one.retains for one in passes)
 
 
 def backward_through(run: Run, kept: Retention) -> Point | None:

@@ -8,14 +8,14 @@ from functools import cached_property
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Bind, Call, CallMethod, Constant, Function, GetItem, Load, Make, Op, Unpack
-from torchmemlint.flow.ir.places import Argument, ConstantKey, SliceKey, Spread, Temp
+from torchmemlint.flow.ir.places import Argument, ComputedKey, ConstantKey, SliceKey, Spread, Temp
 
 _DEPTH = 8
 _FROM_HOST = frozenset(
     f"torch.{name}" for name in "DoubleTensor FloatTensor Tensor as_tensor from_numpy tensor cuda.FloatTensor".split()
 )
 _WRAPPING = frozenset({"torch.autograd.Variable", "numpy.array", "numpy.asarray", "numpy.float32"})
-_KEEPING = frozenset("cpu contiguous cuda double float long to type".split())  # give a tensor of the same shape
+_KEEPING = frozenset("astype cpu contiguous cuda double float long to type".split())  # give a tensor of the same shape
 _STEPS = range(3, 6)  # results of an environment's step: four, five since gymnasium, three of a wrapper
 
 
@@ -84,10 +84,12 @@ class _Calling:
                 return self._is(first.temp, 1)
             case CallMethod(base=base, name="unsqueeze", arguments=[first]) if self._is(first.temp, 0):
                 return self._is_of_host(base, depth - 1)
+            case Call(arguments=[whole, first]) as call if self._body.flow.called(call) == "torch.unsqueeze":
+                return self._is(first.temp, 0) and self._is_of_host(whole.temp, depth - 1)
             case GetItem(base=base, key=ConstantKey(value=None)):
                 return self._is_of_host(base, depth - 1)
-            case GetItem(base=base, key=SliceKey(parts=[first, *_])) if self._is(first, None):
-                return self._is_of_host(base, depth - 1)
+            case GetItem(base=base, key=ComputedKey(temp=first) | SliceKey(parts=[first, *_])) if self._is_axis(first):
+                return self._is_array(base) or self._is_of_host(base, depth - 1)
         whole = self._before_a_move(temp)
         if whole is not None:
             return self._is_one(whole, depth - 1)
@@ -116,6 +118,14 @@ class _Calling:
     def _is(self, temp: Temp, value: int | None) -> bool:
         made = self._made.get(temp)
         return isinstance(made, Constant) and made.value == value
+
+    def _is_axis(self, temp: Temp) -> bool:
+        """`None` or `numpy.newaxis`, in an index."""
+        return self._is(temp, None) or self._body.flow.name(temp) == "numpy.newaxis"
+
+    def _is_array(self, temp: Temp) -> bool:
+        """Is it an array of numpy's, as only these are given such an axis by name? Not if it was loaded in rows."""
+        return isinstance(self._made.get(temp), Load)
 
     def _before_a_move(self, temp: Temp) -> Temp | None:
         """Return what a tensor was before `.to(device)`, `.float()` and the like."""

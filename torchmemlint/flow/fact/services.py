@@ -35,6 +35,7 @@ class Each(enum.Enum):
     LOADER = "the loop runs over the batches of a loader"
     BACKWARD = "the loop runs a backward pass each time"
     MODEL = "the loop runs a model each time"
+    PHASES = "the loop runs over batches, and has loops of its own for several passes each time"
     CALLED = "a framework calls this function for every batch"
     STEP = "this function runs one backward pass and one optimizer step for what it is given"
 
@@ -217,7 +218,8 @@ def _shown(engine: Engine, run: Run, evidence: Evidence, loop: fx.Repeat) -> tup
     backward = next((e for e in passes if type(e.effect) is fx.Differentiate), None)
     loaders = engine.index.contracts.names("loaders")
     if any(type(r) is Object and str(r.about) in loaders for r in contained(run.state, [loop.over])):
-        return None if deeper and backward is None else (Each.LOADER, Point(loop.loop.site, loop.loop.context))
+        each = Each.PHASES if deeper else Each.LOADER  # once for many passes: it costs next to nothing
+        return None if deeper and backward is None else (each, Point(loop.loop.site, loop.loop.context))
     runs = [e for e in passes if type(e.effect) is not fx.Differentiate]
     lasting = [e for e in runs if not any(_is_another(run, loop, r) for r in _callee(e.effect))]
     if deeper or (runs and not lasting):

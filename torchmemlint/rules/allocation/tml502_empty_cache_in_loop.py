@@ -23,6 +23,6 @@ class EmptyCacheInLoop(TellingRule):
             f"`{told.text_of(told.case.place)}` runs on every batch: "
             "the next one must request its memory from the driver again",
             [*told.each(), told.link(told.case.place, "the cached blocks go back to the driver here"), *told.called()],
-            severity=Severity.ADVICE if serving.each is Each.CALLED else None,
+            severity=Severity.ADVICE if serving.each in (Each.CALLED, Each.PHASES) else None,
             fix=offered("Remove `empty_cache()`", Applicability.SAFE, removed),
         )

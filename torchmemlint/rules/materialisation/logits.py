@@ -10,7 +10,7 @@ from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.fact.operands import Operation, Taking
 from torchmemlint.flow.ir.blocks import Layout
 from torchmemlint.flow.ir.control import For, While
-from torchmemlint.flow.ir.ops import Call, CallMethod, Constant, GetAttribute, GetItem, Load, Make, Op, Operate
+from torchmemlint.flow.ir.ops import Call, CallMethod, Constant, GetAttribute, GetItem, Load, Make, Op, Operate, Unpack
 from torchmemlint.flow.ir.places import Argument, ComputedKey, Scope, SliceKey, Spread, Temp
 from torchmemlint.knowledge import torch_api
 from torchmemlint.knowledge.contracts import Contracts
@@ -73,6 +73,8 @@ def looked_up(formula: Formula, log: Operation) -> Looked | None:
         return None
     gather = gathers[0].operation
     assert gather is not None
+    if _is_of_one(formula, log):
+        return None  # as large as the logits of one sequence, and no more
     index = gather.argument("index", 2)
     if index is None or not _is_one_each(formula, index):
         return None
@@ -83,6 +85,15 @@ def looked_up(formula: Formula, log: Operation) -> Looked | None:
     if not (named or shifted or is_wide(formula.flow, log.dst, index)):
         return None
     return Looked(log, gather.op, cast, named or shifted)
+
+
+def _is_of_one(formula: Formula, log: Operation) -> bool:
+    """Is it taken in a loop over sequences, of one after the other?"""
+    made = formula.flow.made.get(log.operands[0])
+    bound = formula.flow.bound.get(made.name.text, []) if isinstance(made, Load) else []
+    items = {loop.item for loop in _loops(Layout(formula.function), log.op) if isinstance(loop, For)}
+    parts = [formula.flow.made.get(temp) for temp in bound]
+    return any(temp in items or (isinstance(part, Unpack) and part.src in items) for temp, part in zip(bound, parts, strict=True))
 
 
 def is_language_model(formula: Formula, call: Call | CallMethod, known: Contracts) -> bool | None:
