@@ -154,3 +154,65 @@ def test_a_method_that_is_compiled_for_callers_in_other_languages() -> None:
     plain = COMPILED.replace("    @torch.jit.script_method\n", "")
     told = [[Doubt.UNCALLED in case.doubts for case in cases({"agent.py": text})] for text in (COMPILED, plain)]
     assert told == [[True], [False]]
+
+
+BASE = """
+class Scorer:
+    def score(self, texts):
+        raise NotImplementedError
+
+    def score_templates(self, templates):
+        return self.score([str(one) for one in templates])
+"""
+SCORER = """
+import torch
+from base import Scorer
+from registry import register
+from transformers import AutoModelForCausalLM
+
+
+@register("language")
+class Language(Scorer):
+    def __init__(self, path):
+        self.model = AutoModelForCausalLM.from_pretrained(path)
+        self.model.eval()
+
+    def score(self, texts):
+        return self.model(torch.tensor(texts))[0].sum(-1).detach().numpy()
+"""
+REGISTRY = """
+KNOWN = {}
+
+
+def register(name):
+    def keep(cls):
+        KNOWN[name] = cls
+        return cls
+
+    return keep
+
+
+def build(settings):
+    return KNOWN[settings["type"]](**settings)
+"""
+EVALUATION = """
+import torch
+from registry import build
+
+
+class Evaluation:
+    def __init__(self, settings):
+        self.model = build(settings)
+
+    def run(self, batches):
+        for batch in batches:
+            {body}
+"""
+QUIET = "with torch.no_grad():\n                print(self.model.score_templates(batch))"
+LOUD = "print(self.model.score_templates(batch))"
+
+
+@pytest.mark.parametrize(("body", "found"), [(QUIET, []), (LOUD, ["scorer.py"])])
+def test_a_method_that_leads_to_a_network_is_called_by_its_name(body: str, found: list[str]) -> None:
+    texts = {"base.py": BASE, "scorer.py": SCORER, "registry.py": REGISTRY}
+    assert [case.file for case in cases({**texts, "run.py": EVALUATION.format(body=body)})] == found

@@ -15,7 +15,13 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
-from torchmemlint.knowledge import operations
+from torchmemlint.flow.ir.blocks import layout_of, operations
+from torchmemlint.flow.ir.control import With
+from torchmemlint.flow.ir.defuse import DefUse, definitions
+from torchmemlint.flow.ir.ops import CallMethod, Unit
+from torchmemlint.flow.models.guards import mode_named, mode_of
+from torchmemlint.knowledge import operations as operation
+from torchmemlint.knowledge.contracts import Contracts
 
 
 class Calling(enum.Enum):
@@ -27,15 +33,39 @@ class Calling(enum.Enum):
     OTHERWISE = "on what need not be a network, or in a mode that is not known"
 
 
-def calling(engine: Engine, done: Iterable[tuple[Run, Evidence]]) -> dict[str, frozenset[Calling]]:
-    """Return how some runs call methods of what is not known, by name."""
+def calling(
+    engine: Engine, done: Iterable[tuple[Run, Evidence]], units: Iterable[Unit]
+) -> dict[str, frozenset[Calling]]:
+    """Return how some runs call methods of what is not known, by name; of what is not run, how their files do."""
     found: dict[str, set[Calling]] = {}
     for run, evidence in done:
         if run.life is None and not roles.is_test(engine, run.entry):
             for receiver, name, call in _calls(run):
-                if operations.method(name) is None:
+                if operation.method(name) is None:
                     found.setdefault(name, set()).add(_way(evidence, receiver, call))
+    for unit in units:
+        for name, ways in _written(engine.index.contracts, unit).items():
+            found.setdefault(name, ways)
     return {name: frozenset(ways) for name, ways in found.items()}
+
+
+def _written(known: Contracts, unit: Unit) -> dict[str, set[Calling]]:
+    """Return how a file calls methods of which it calls some where gradients are off, as written."""
+    quiet, others = set[str](), set[str]()
+    for function in unit.functions:
+        flow, layout = definitions(function), layout_of(function)
+        for op in operations(function.body):
+            if isinstance(op, CallMethod) and operation.method(op.name) is None:
+                around = [one for one, _ in layout.above(op) if isinstance(one, With)]
+                off = mode_of(known, function) is Mode.OFF or any(_turns_off(known, flow, one) for one in around)
+                (quiet if off else others).add(op.name)
+    return {name: {Calling.QUIET, Calling.OTHERWISE} if name in others else {Calling.QUIET} for name in quiet}
+
+
+def _turns_off(known: Contracts, flow: DefUse, within: With) -> bool:
+    """Is it a `with torch.no_grad()`?"""
+    entered = (flow.made.get(temp) for temp in within.contexts)
+    return any(mode_named(known, flow.called(one), ()) is Mode.OFF for one in entered)
 
 
 def _calls(run: Run) -> Iterator[tuple[Ref, str, fx.Invoke | fx.InvokeMethod]]:

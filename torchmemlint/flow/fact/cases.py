@@ -233,7 +233,7 @@ class Cases:
         """Yield a waste in a method that nothing was seen to call, unless all who call one of its name prevent it."""
         doubts = case.doubts | ({Doubt.UNMADE} if case.unmade else set())
         known = doubts - _UNCALLED
-        if not method or known == doubts:
+        if not method:
             yield case
             return
         self._asked.setdefault(path, set()).add(method)
@@ -241,9 +241,11 @@ class Cases:
         if files and confidence(known) is Confidence.POSSIBLE:
             yield case
             return
+        if known == doubts and len(files) > _MOST_CALLERS:
+            files = ()
         outcomes = [one for file in files[:_MOST_CALLERS] for one in self._outcomes_on(file, pulse)]
         ways = set[Calling]().union(*(one.calling.get(method, ()) for one in outcomes))
-        if Calling.RECORDED in ways and Calling.TRAINED not in ways:
+        if known != doubts and Calling.RECORDED in ways and Calling.TRAINED not in ways:
             yield replace(case, doubts=known | {Doubt.BY_NAME}, unmade=False)
         elif ways != {Calling.QUIET} or len(files) > _MOST_CALLERS:
             yield case

@@ -94,7 +94,7 @@ def _is_met(
         return False
     if _is_led_to_quietly(engine, function):
         return True
-    return roles.is_called_by_name(engine, function) and quietly(function.name)
+    return engine.index.may_be_network(cls) and roles.is_called_by_name(engine, function) and quietly(function.name)
 
 
 def _is_led_to_quietly(engine: Engine, method: Function) -> bool:

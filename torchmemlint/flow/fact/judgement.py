@@ -169,7 +169,7 @@ def outcome(
         forwards(places, passes),
         backwards(places, seen),
         {places.of_span(f.unit, f.span): mode for f, mode in engine.called.items()},
-        calling(engine, done),
+        calling(engine, done, programs),
         {places.of_span(f.unit, f.span): mode for f, mode in engine.left.items() if f not in engine.unsure},
         frozenset(mentions(units)),
         frozenset(map(sources.path, engine.imported(units))),

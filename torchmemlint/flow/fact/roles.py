@@ -61,10 +61,8 @@ def is_for_users(engine: Engine, function: Function) -> bool:
 
 
 def is_called_by_name(engine: Engine, method: Function) -> bool:
-    """Is it a method of a network that others call by its name, other than forward?"""
-    if method.cls is None or method.name.startswith("__") or method.name == "forward":
-        return False
-    return engine.index.may_be_network(method.cls)
+    """Is it a method that others call by its name, other than forward?"""
+    return method.cls is not None and not method.name.startswith("__") and method.name != "forward"
 
 
 def is_exported(function: Function) -> bool:
