@@ -84,7 +84,7 @@ class _Calling:
                 return self._is(first.temp, 1)
             case CallMethod(base=base, name="unsqueeze", arguments=[first]) if self._is(first.temp, 0):
                 return self._is_of_host(base, depth - 1)
-            case Call(arguments=[given, axis]) as call if self._body.flow.called(call) == "torch.unsqueeze":
+            case CallMethod(arguments=[given, axis]) as call if self._body.flow.called(call) == "torch.unsqueeze":
                 return self._is(axis.temp, 0) and self._is_of_host(given.temp, depth - 1)
             case GetItem(base=base, key=ConstantKey(value=None)):
                 return self._is_of_host(base, depth - 1)

@@ -93,7 +93,10 @@ def _is_of_one(formula: Formula, log: Operation) -> bool:
     bound = formula.flow.bound.get(made.name.text, []) if isinstance(made, Load) else []
     items = {loop.item for loop in _loops(Layout(formula.function), log.op) if isinstance(loop, For)}
     parts = [formula.flow.made.get(temp) for temp in bound]
-    return any(temp in items or (isinstance(part, Unpack) and part.src in items) for temp, part in zip(bound, parts, strict=True))
+    return any(
+        temp in items or (isinstance(part, Unpack) and part.src in items)
+        for temp, part in zip(bound, parts, strict=True)
+    )
 
 
 def is_language_model(formula: Formula, call: Call | CallMethod, known: Contracts) -> bool | None:
