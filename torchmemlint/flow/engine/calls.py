@@ -230,7 +230,8 @@ def _object_method(site: CallSite, target: Object, receiver: Value, name: str) -
     kind = target.kind
     if kind in (Kind.LIST, Kind.TUPLE) and name not in containers.METHODS and operations.method(name) is not None:
         held = elements(state, target)  # no sequence has it: it is taken for what it holds
-        return call_method(frame, state, held if held is not NOTHING else UNKNOWN, name, arguments, point)
+        if not any(type(r) is Object and r.kind in BOXES for r in held.refs):
+            return call_method(frame, state, held if held is not NOTHING else UNKNOWN, name, arguments, point)
     if kind in BOXES:
         return containers.method(site, target, name, receiver.graph)
     if kind is Kind.MODULE:

@@ -55,7 +55,7 @@ def _written(known: Contracts, unit: Unit) -> dict[str, set[Calling]]:
     for function in unit.functions:
         flow, layout = definitions(function), layout_of(function)
         for op in operations(function.body):
-            if isinstance(op, CallMethod) and operation.method(op.name) is None:
+            if isinstance(op, CallMethod) and operation.method(op.name) is None and not flow.is_self(op.base):
                 around = [one for one, _ in layout.above(op) if isinstance(one, With)]
                 off = mode_of(known, function) is Mode.OFF or any(_turns_off(known, flow, one) for one in around)
                 (quiet if off else others).add(op.name)

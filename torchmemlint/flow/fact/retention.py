@@ -92,7 +92,9 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         elif effect.phi in evidence.differentiated and effect.how is not How.CACHE:
             inside = effect.loop in evidence.differentiated_in[effect.phi]
             fate = Fate.EACH if inside else Fate.LATER
-            if fate is Fate.EACH and (is_refilled(effect.point.site) or _is_looked_through(run, training, effect.loop)):
+            if fate is Fate.EACH and (
+                is_refilled(effect.point.site) or (not training and _is_looked_through(run, effect.loop))
+            ):
                 continue
             if fate is Fate.EACH and any(part.key is Special.ELEMENT for part in path(effect.place[0])):
                 doubts |= {Doubt.ITEM}  # it was taken from what is not known: perhaps another one each time
@@ -306,10 +308,10 @@ def _training_loops(run: Run) -> set[Loop]:
     return set[Loop]().union(*(e.loops for e in steps))
 
 
-def _is_looked_through(run: Run, training: set[Loop], loop: Loop) -> bool:
+def _is_looked_through(run: Run, loop: Loop) -> bool:
     """Is a graph that a loop lengthens kept on purpose: each time, for gradients that no optimizer takes?"""
     passes = [event.effect for event in run.of(fx.Differentiate) if loop in event.loops]
-    return loop not in training and bool(passes) and all(one.retains for one in passes)
+    return bool(passes) and all(one.retains for one in passes)
 
 
 def backward_through(run: Run, kept: Retention) -> Point | None:

@@ -61,8 +61,10 @@ def is_for_users(engine: Engine, function: Function) -> bool:
 
 
 def is_called_by_name(engine: Engine, method: Function) -> bool:
-    """Is it a method that others call by its name, other than forward?"""
-    return method.cls is not None and not method.name.startswith("__") and method.name != "forward"
+    """Is it a method that others call by its name, other than forward? A base that is not seen may call it, too."""
+    if method.cls is None or method.name.startswith("__") or method.name == "forward":
+        return False
+    return engine.index.may_be_network(method.cls) or not engine.index.is_open(method.cls)
 
 
 def is_exported(function: Function) -> bool:
