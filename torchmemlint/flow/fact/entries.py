@@ -19,6 +19,8 @@ from torchmemlint.flow.ir.defuse import definitions, own_path
 from torchmemlint.flow.ir.ops import CallMethod, Class, Function, GetAttribute, Unit
 from torchmemlint.knowledge import torch_api
 
+_FREEZING = "requires_grad_"
+
 
 def runs(
     engine: Engine, files: Iterable[Unit], named: Callable[[Set[str]], bool], quietly: Callable[[str], bool]
@@ -63,9 +65,14 @@ def runs(
                 elif cls is None or not lives.is_hook(engine, run.entry):
                     run.mentioned = partial(_is_met, engine, run.entry, named, quietly)
                 yield run
-                if run.cut and run.mentioned():
+                if run.cut and (run.mentioned() or _freezes_whole(run.entry)):
                     engine.unsure.update(islice(engine.left, known, None))
                 known = len(engine.left)
+
+
+def _freezes_whole(entry: Function) -> bool:
+    """Does a program freeze a network as a whole, so that it trains only where something says so?"""
+    return any(_FREEZING in function.mentions for function in entry.unit.functions if function.cls is None)
 
 
 def inner(engine: Engine, files: Iterable[Unit]) -> Iterator[Run]:
