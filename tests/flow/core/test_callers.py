@@ -216,3 +216,48 @@ LOUD = "print(self.model.score_templates(batch))"
 def test_a_method_that_leads_to_a_network_is_called_by_its_name(body: str, found: list[str]) -> None:
     texts = {"base.py": BASE, "scorer.py": SCORER, "registry.py": REGISTRY}
     assert [case.file for case in cases({**texts, "run.py": EVALUATION.format(body=body)})] == found
+
+
+QUIET_NETS = """
+import torch
+from torch import nn
+
+FEW = torch.cuda.device_count() < 2
+
+
+def quietly(function):
+    return (torch.no_grad if FEW else torch.inference_mode)()(function)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    {how}
+    def forward(self, x):
+        return self.layer(x)
+"""
+RUNNER = """
+class Runner:
+    def __init__(self, net):
+        self.net = net.eval()
+
+    def run(self, batches):
+        for batch in batches:
+            print(self.net(batch).argmax(-1).tolist())
+"""
+START = """
+from nets import Net
+from runner import Runner
+
+
+def start(batches):
+    Runner(Net()).run(batches)
+"""
+
+
+@pytest.mark.parametrize(("how", "found"), [("@quietly", []), ("", ["runner.py"])])
+def test_a_decorator_of_another_file_turns_gradients_off(how: str, found: list[str]) -> None:
+    texts = {"nets.py": QUIET_NETS.format(how=how), "runner.py": RUNNER, "start.py": START}
+    assert [case.file for case in cases(texts)] == found

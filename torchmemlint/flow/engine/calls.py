@@ -116,6 +116,9 @@ def _call_object(frame: Frame, state: State, target: Object, arguments: Argument
             if instances.is_of_library(frame, target.about.cls):
                 return modules.run_forward(site, target, lambda: _unseen_forward(site))
             if forward is None:
+                if any("forward" in cls.members for cls in frame.machine.index.order(target.about.cls)):
+                    assigned = instances.attribute(frame, state, target, "forward", point)  # `forward = quiet(run)`
+                    return call(frame, state, assigned, arguments, point)
                 if instances.is_module(frame, target):
                     return modules.forward(site, target)
                 return unknown(frame, state, of(target), arguments, point)

@@ -12,7 +12,7 @@ from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Input, Object, Point, Ref
 from torchmemlint.flow.domain.values import UNKNOWN, Value
 from torchmemlint.flow.ir.ops import Function
-from torchmemlint.flow.models import guards
+from torchmemlint.flow.models import decorating
 
 
 def inline(frame: Frame, state: State, function: Function, bound: dict[Ref, Value], point: Point) -> Value:
@@ -37,7 +37,7 @@ def inline(frame: Frame, state: State, function: Function, bound: dict[Ref, Valu
             state.heap.put(own, parameter.name, value)
         else:
             state.variables[parameter.name] = value
-    mode, outer = guards.mode_of(frame.machine.index.contracts, function), state.mode
+    mode, outer = decorating.mode_of(frame.machine.index, function), state.mode
     state.mode = mode or outer
     inner.machine.run_body(inner, state)
     if mode is not None:

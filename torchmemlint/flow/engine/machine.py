@@ -23,7 +23,7 @@ from torchmemlint.flow.engine.summaries import summarised
 from torchmemlint.flow.engine.unknown import unknown
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.ops import Class, Constant, Function, Parameter, Passing, Unit
-from torchmemlint.flow.models import guards, settings
+from torchmemlint.flow.models import decorating, settings
 from torchmemlint.flow.names.index import Index, reference
 
 BUDGET = 3_300  # work for one entry or summary, or one for each temporary of its own
@@ -329,7 +329,7 @@ class Engine:
 
     def start(self, function: Function) -> State:
         """Return the state that a function begins in."""
-        mode = guards.mode_of(self.index.contracts, function) or (Mode.ON if function.parent is None else Mode.CALLER)
+        mode = decorating.mode_of(self.index, function) or (Mode.ON if function.parent is None else Mode.CALLER)
         state = State({}, Heap(), mode, frozenset())
         if function.parent is None:
             for other in self._imports(function.unit):

@@ -17,6 +17,7 @@ from torchmemlint.flow.domain.refs import (
     Leaf,
     Loop,
     Object,
+    Parameters,
     Part,
     Phi,
     Place,
@@ -309,9 +310,11 @@ def _training_loops(run: Run) -> set[Loop]:
 
 
 def _is_looked_through(run: Run, loop: Loop) -> bool:
-    """Is a graph that a loop lengthens kept on purpose: each time, for gradients that no optimizer takes?"""
+    """Is a graph that a loop lengthens kept on purpose: each time, for the gradient of an input?"""
     passes = [event.effect for event in run.of(fx.Differentiate) if loop in event.loops]
-    return bool(passes) and all(one.retains for one in passes)
+    if not passes or not all(one.retains for one in passes):
+        return False
+    return any(type(of) is not Parameters for of in run.read_gradients())
 
 
 def backward_through(run: Run, kept: Retention) -> Point | None:
