@@ -48,6 +48,7 @@ BOUND = "call = model.inference\n    print(call(mels))"
 TRAINED = "model.inference(mels).sum().backward()"
 OTHER = "print(torch.inference(mels))"
 UNKNOWN = "print(mels.inference(model))"
+HANDED_ON = "return model.inference(mels)"
 
 
 def doubts(*bodies: str) -> list[set[Doubt]]:
@@ -66,7 +67,9 @@ def test_only_callers_that_turn_them_off(bodies: tuple[str, ...]) -> None:
     assert doubts(*bodies) == []
 
 
-@pytest.mark.parametrize("bodies", [(), (OTHER,), (UNKNOWN,), (GUARDED, UNKNOWN), (TRAINED,), (OPEN, TRAINED)])
+@pytest.mark.parametrize(
+    "bodies", [(), (OTHER,), (UNKNOWN,), (GUARDED, UNKNOWN), (TRAINED,), (OPEN, TRAINED), (HANDED_ON,)]
+)
 def test_callers_that_say_nothing_of_it(bodies: tuple[str, ...]) -> None:
     (found,) = doubts(*bodies)
     assert Doubt.ROLE in found

@@ -30,7 +30,7 @@ class Calling(enum.Enum):
     RECORDED = "on a network, with gradients enabled, and nothing differentiates what it gives"
     TRAINED = "and what it gives is differentiated"
     QUIET = "with gradients disabled"
-    OTHERWISE = "on what need not be a network, or in a mode that is not known"
+    OTHERWISE = "on what need not be a network, in a mode that is not known, or for a caller that may differentiate it"
 
 
 def calling(
@@ -40,9 +40,12 @@ def calling(
     found: dict[str, set[Calling]] = {}
     for run, evidence in done:
         if run.life is None and not roles.is_test(engine, run.entry):
+            returned = run.provenance.ancestors(run.returned)
             for receiver, name, call in _calls(run):
                 if operation.method(name) is None:
-                    found.setdefault(name, set()).add(_way(evidence, receiver, call))
+                    way = _way(evidence, receiver, call)
+                    leaves = way is Calling.RECORDED and call.result in returned and run.entry.parent is not None
+                    found.setdefault(name, set()).add(Calling.OTHERWISE if leaves else way)
     for unit in units:
         for name, ways in _written(engine.index.contracts, unit).items():
             found.setdefault(name, ways)
