@@ -1,0 +1,425 @@
+"""Reads a memory snapshot (`torch.cuda.memory._dump_snapshot`) from its pickle, without trusting it.
+
+Knows what torch has written since release 2.1; keys that are new are left out. Events are put into columns as they are
+read, so that a file of a gigabyte takes less memory than it has bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torchmemlint.snapshot.pickled import NO_PICKLE, OPEN, Buffer, Reader, Refused
+from torchmemlint.snapshot.records import ACTIONS, Action, Annotation, Block, Events, Frame, Segment, Snapshot, Stack
+
+_LONGEST_TEXT = 64
+_MOST_KEPT = 200_000  # runs of references whose meaning is kept
+_MEMO = rb"\x94|q.|r.{4}"
+_REFERENCE = rb"(?:h.|j.{4})"
+_RUN = rb"%b+" % _REFERENCE
+_INTEGERS = rb"K.|M..|J.{4}|\x8a(?:" + b"|".join(b"%b.{%d}" % (re.escape(bytes([n])), n) for n in range(10)) + rb")"
+_TEXTS = rb"\x8c(?:" + b"|".join(b"%b.{%d}" % (re.escape(bytes([n])), n) for n in range(_LONGEST_TEXT)) + rb")"
+_VALUE = rb"((?:%b|%b|[N\x88\x89])(?:(?:%b)\x86)?)(%b)?" % (_INTEGERS, _TEXTS, _INTEGERS, _MEMO)
+_PAIRS = 8
+_FLAT = re.compile(
+    rb"\}(%b)?\((%b)%b" % (_MEMO, _RUN, _VALUE)
+    + b"".join(rb"(?:(%b)%b" % (_RUN, _VALUE) for _ in range(_PAIRS - 1))
+    + b")?" * (_PAIRS - 1)
+    + rb"(?:u|(%b)(?:(\])(%b)?(\()?|(%b)u))" % (_RUN, _MEMO, _REFERENCE),
+    re.DOTALL,
+)
+"""A dictionary of numbers and short texts, whose keys were all written before; last, a list of frames may begin."""
+_REST = re.compile(rb"(%b)eu" % _RUN, re.DOTALL)
+_RUNS, _VALUES, _MEMOS = (slice(first, 3 * _PAIRS + 2, 3) for first in (1, 2, 3))
+_LAST = 3 * _PAIRS + 1
+
+
+class _Event:
+    """Takes the place of an event, which stands in the columns."""
+
+
+_EVENT = _Event()
+
+
+class _Plan(NamedTuple):
+    """Where the values of events that have the same keys stand: numbers of groups, 0 for what is not there."""
+
+    action: Action
+    address: int
+    size: int
+    time: int
+    texts: tuple[int, ...]  # those that may be referred to later
+    memos: tuple[bytes | None, ...]
+
+
+_NO_STACK = Stack(0)
+
+
+class _SnapshotReader(Reader):
+    def __init__(self, data: Buffer) -> None:
+        super().__init__(data)
+        self.events = Events()
+        self.frames: list[Frame] = []
+        self.stacks: list[tuple[int, ...]] = [()]
+        self._frame_numbers: dict[Frame, int] = {}
+        self._stack_numbers: dict[tuple[int, ...], Stack] = {(): _NO_STACK}
+        self._runs: dict[bytes, tuple[Any, ...]] = {}
+        self._stack_runs: dict[bytes, Stack] = {}
+        self._texts: dict[str, str] = {}
+        self._plans: dict[tuple[bytes | None, ...], _Plan] = {}
+        self._known: dict[bytes, Any] = {}
+        self._next: dict[Stack, tuple[bytes, Stack]] = {}
+        self._before = _NO_STACK
+        self._end = 0
+
+    # --- several opcodes at once
+
+    def read_ahead(self) -> bool:
+        """A flat dictionary, as events and frames are."""
+        found = _FLAT.match(self.data, self.at)
+        if found is None:
+            return False
+        groups = found.groups()
+        bracket, inside, reference = groups[_LAST + 1], groups[_LAST + 3], groups[_LAST + 4]
+        self._end = found.end()
+        stack: Stack | None = None
+        if inside is not None:
+            stack = self._stack_ahead()
+            if stack is None:
+                return False
+        elif bracket is not None:
+            if self.data[self._end : self._end + 1] != b"u":
+                return False
+            self._end += 1
+            stack = _NO_STACK
+        plan = self._plans.get(groups[_RUNS])
+        if plan is not None and groups[0] == b"\x94" and groups[_MEMOS] == plan.memos:
+            last = stack if reference is None else (self._runs.get(reference) or self._run(reference))[0]
+            if type(last) is Stack:
+                self._add_planned(plan, groups, last)
+                self._stack.append(_EVENT)
+                if stack is not None and groups[_LAST + 2] is not None:
+                    self.memo.append(stack)
+                self.at = self._end
+                return True
+        return self._read_flat(groups, stack, reference)
+
+    def _stack_ahead(self) -> Stack | None:
+        """The call stack that a list of references is, often the one that came next the last time."""
+        start = self._end
+        guess = self._next.get(self._before)
+        if guess is not None and self.data[start : start + len(guess[0])] == guess[0]:
+            stack = guess[1]
+            self._end = start + len(guess[0])
+        else:
+            found = _REST.match(self.data, start)
+            if found is None:
+                return None
+            inside = found[1]
+            stack = self._stack_runs.get(inside) or self._stack_run(inside)
+            self._next[self._before] = found[0], stack
+            self._end = found.end()
+        self._before = stack
+        return stack
+
+    def _add_planned(self, plan: _Plan, groups: tuple[Any, ...], stack: Stack) -> None:
+        events, known = self.events, self._known
+        address, size = groups[plan.address], groups[plan.size]
+        events.actions.append(plan.action)
+        events.addresses.append(
+            int.from_bytes(address[2:], "little", signed=True) if address[0] == 0x8A else _value(address)
+        )
+        events.sizes.append(known[size] if size in known else self._keep(size))
+        events.stacks.append(stack)
+        time = groups[plan.time] if plan.time else b"K\0"
+        events.times.append(int.from_bytes(time[2:], "little", signed=True) if time[0] == 0x8A else _value(time))
+        memo = self.memo
+        memo.append(_EVENT)
+        for place in plan.texts:
+            text = groups[place]
+            memo.append(known[text] if text in known else self._keep(text))
+
+    def _keep(self, data: bytes) -> Any:
+        value = _value(data)
+        if len(self._known) < _MOST_KEPT:
+            self._known[data] = value
+        return value
+
+    def _read_flat(self, groups: tuple[Any, ...], stack: Stack | None, reference: bytes | None) -> bool:
+        runs = self._runs
+        items: list[Any] = []
+        places: dict[int, int] = {}  # the group of a value, by its place among the items
+        for place, run in enumerate(groups[_RUNS]):
+            if run is None:
+                continue
+            items += runs.get(run) or self._run(run)
+            if 1 + 3 * place != _LAST:
+                places[len(items)] = 2 + 3 * place
+                items.append(_value(groups[2 + 3 * place]))
+        if reference is not None:
+            items += runs.get(reference) or self._run(reference)
+        if stack is not None:
+            items.append(stack)
+        if len(items) % 2:
+            return False
+        slot = None if groups[0] is None else self._reserve(groups[0])
+        for place, group in places.items():
+            if groups[group + 1] is not None:
+                self.remember(self._slot(groups[group + 1]), items[place])
+        if stack is not None and groups[_LAST + 2] is not None:
+            self.remember(self._slot(groups[_LAST + 2]), stack)
+        self.at = self._end
+        try:
+            made = self.finished_dict(dict(zip(items[::2], items[1::2], strict=True)))
+        except TypeError:
+            raise self.refused("a key of a dictionary is no plain value") from None
+        self._stack.append(made)
+        if slot is not None:
+            if slot < len(self.memo):
+                self.memo[slot] = made
+            else:
+                self._far[slot] = made
+            if type(made) is dict:
+                self._slots[id(made)] = slot
+        if made is _EVENT and len(self._plans) < _MOST_KEPT:
+            self._plan(groups, items, places)
+        return True
+
+    def _plan(self, groups: tuple[Any, ...], items: list[Any], places: dict[int, int]) -> None:
+        """Keep where the values of an event stand, for the next one of the same keys."""
+        keys = {key: place + 1 for place, key in enumerate(items) if not place % 2}
+        where = {key: places.get(place, 0) for key, place in keys.items()}
+        constant = not {"addr", "size"} <= keys.keys() or any(
+            not where.get(key, 1) for key in ("addr", "size", "time_us")
+        )
+        if constant or "device_free" in keys or where["action"] or items[-2] != "frames":
+            return
+        action = ACTIONS.get(items[keys["action"]], Action.OTHER)
+        texts = tuple(group for group in places.values() if groups[group + 1] is not None)
+        time = where.get("time_us", 0)
+        self._plans[groups[_RUNS]] = _Plan(action, where["addr"], where["size"], time, texts, groups[_MEMOS])
+
+    def _slot(self, memo: bytes) -> int:
+        return len(self.memo) if memo == b"\x94" else int.from_bytes(memo[1:], "little")
+
+    def _reserve(self, memo: bytes) -> int:
+        slot = self._slot(memo)
+        self.remember(slot, OPEN)
+        return slot
+
+    def _run(self, run: bytes) -> tuple[Any, ...]:
+        found = self.references(run)
+        if len(self._runs) >= _MOST_KEPT:
+            self._runs.clear()
+        self._runs[run] = found
+        return found
+
+    def _stack_run(self, run: bytes) -> Stack:
+        found = self.finished_list(list(self.references(run)))
+        if type(found) is not Stack:
+            raise self.refused("a list of frames holds something else")
+        if len(self._stack_runs) >= _MOST_KEPT:
+            self._stack_runs.clear()
+        self._stack_runs[run] = found
+        return found
+
+    # --- what containers mean
+
+    def finished_list(self, made: list[Any]) -> Any:
+        """A list of frames is a call stack."""
+        if not all(type(one) is Frame for one in made):
+            return made
+        numbers = tuple(map(self._frame_numbers.__getitem__, made))
+        known = self._stack_numbers.get(numbers)
+        if known is None:
+            known = self._stack_numbers[numbers] = Stack(len(self.stacks))
+            self.stacks.append(numbers)
+        return known
+
+    def finished_dict(self, made: dict[Any, Any]) -> Any:
+        """An event, a frame, or what it is."""
+        if "action" in made:
+            self._add(made)
+            return _EVENT
+        if "filename" in made and "line" in made:
+            return self._line(made)
+        return made
+
+    def _line(self, made: Mapping[Any, Any]) -> Frame:
+        filename, name = (self._texts.setdefault(text, text) for text in (made["filename"], str(made.get("name", ""))))
+        frame = Frame(filename, int(made["line"]), name)
+        if self._frame_numbers.setdefault(frame, len(self.frames)) == len(self.frames):
+            self.frames.append(frame)
+        return frame
+
+    def _add(self, made: Mapping[Any, Any]) -> None:
+        events = self.events
+        stack = made.get("frames")
+        events.actions.append(ACTIONS.get(made["action"], Action.OTHER))
+        events.addresses.append(made.get("addr", 0))
+        events.sizes.append(made.get("size", 0))
+        events.stacks.append(stack if type(stack) is Stack else self._stack_of(stack))
+        events.times.append(made.get("time_us", 0))
+        if "device_free" in made:
+            events.free[len(events) - 1] = made["device_free"]
+
+    def _stack_of(self, value: Any) -> Stack:
+        """The call stack that a list of frames is, wherever it stands."""
+        if type(value) is Stack:
+            return value
+        if value is None:
+            return _NO_STACK
+        found = self.finished_list(list(value))
+        if type(found) is not Stack:
+            raise self.refused("a list of frames holds something else")
+        return found
+
+    # --- the whole
+
+    def snapshot(self) -> Snapshot:
+        """Read all of it. Raises `Refused`."""
+        try:
+            whole = self.load()
+        except (OverflowError, TypeError, ValueError):
+            raise self.refused(
+                "no snapshot of torch's memory: an event has a value of the wrong kind or size"
+            ) from None
+        if type(whole) is list:  # `torch.cuda.memory_snapshot()`: the segments alone
+            whole = {"segments": whole, "device_traces": []}
+        if type(whole) is not dict or "segments" not in whole:
+            raise Refused("no snapshot of torch's memory: it holds no `segments`")
+        try:
+            return Snapshot(
+                tuple(map(self._segment, _items(whole["segments"]))),
+                self._traces(_items(whole.get("device_traces", ()))),
+                self.frames,
+                self.stacks,
+                _plain(whole.get("allocator_settings", {})),
+                tuple(map(_annotation, _items(whole.get("external_annotations", ())))),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise Refused(f"no snapshot of torch's memory: {type(error).__name__}: {error}") from None
+
+    def _traces(self, lists: Any) -> dict[int, Events]:
+        traces, start = {}, 0
+        for device, events in enumerate(lists):
+            events = _items(events)
+            if not all(one is _EVENT for one in events):
+                raise Refused("no snapshot of torch's memory: a trace holds what is no event")
+            traces[device] = self.events.part(start, start + len(events))
+            start += len(events)
+        if start != len(self.events):
+            raise Refused("no snapshot of torch's memory: it holds events outside of its traces, or some twice")
+        return traces
+
+    def _segment(self, made: Mapping[str, Any]) -> Segment:
+        address = made["address"]
+        blocks, offset = [], address
+        for one in _items(made["blocks"]):
+            blocks.append(self._block(one, offset))
+            offset += blocks[-1].size
+        return Segment(
+            made.get("device", 0),
+            address,
+            _count(made["total_size"]),
+            made.get("stream", 0),
+            str(made.get("segment_type", "")),
+            tuple(made.get("segment_pool_id", (0, 0))),
+            bool(made.get("is_expandable", False)),
+            tuple(blocks),
+        )
+
+    def _block(self, made: Mapping[str, Any], offset: int) -> Block:
+        size = _count(made["size"])
+        frames, requested = made.get("frames"), made.get("requested_size", size)
+        if frames is None and made.get("history"):  # of torch 2.0
+            frames, requested = made["history"][0].get("frames"), made["history"][0]["real_size"]
+        return Block(made.get("address", offset), size, _count(requested), str(made["state"]), self._stack_of(frames))
+
+
+def _items(value: Any) -> Any:
+    """A list's items; one that is empty is read as a call stack without frames."""
+    if type(value) is Stack and value == _NO_STACK:
+        return ()
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"{type(value).__name__} is no list")
+    return value
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 63:
+        raise ValueError(f"{value!r} is no number of bytes")
+    return value
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    return {str(key): one for key, one in value.items() if isinstance(one, str | int | float | bool)}
+
+
+def _annotation(made: Mapping[str, Any]) -> Annotation:
+    return Annotation(
+        str(made.get("name", "")), made.get("stage") == "START", int(made.get("device", 0)), int(made.get("time_us", 0))
+    )
+
+
+def _value(data: bytes) -> Any:
+    """What one or, for a pair, two opcodes stand for."""
+    code = data[0]
+    if code == 0x8A:  # LONG1
+        end = 2 + data[1]
+        value: Any = int.from_bytes(data[2:end], "little", signed=True)
+    elif code == 0x4B:  # BININT1
+        value, end = data[1], 2
+    elif code == 0x4D:  # BININT2
+        value, end = data[1] | data[2] << 8, 3
+    elif code == 0x4A:  # BININT
+        value, end = int.from_bytes(data[1:5], "little", signed=True), 5
+    elif code == 0x8C:  # SHORT_BINUNICODE
+        end = 2 + data[1]
+        value = data[2:end].decode("utf-8", "surrogatepass")
+    else:
+        value, end = _CONSTANTS[code], 1
+    return value if end == len(data) else (value, _value(data[end:-1]))
+
+
+_CONSTANTS = {0x4E: None, 0x88: True, 0x89: False}
+
+
+_BEGINNINGS = {
+    b"PK\x03\x04": "a zip archive, such as `torch.save` writes, and no snapshot of `torch.cuda.memory._dump_snapshot`",
+    b"\x1f\x8b": "compressed: unpack it first (gunzip)",
+    b"\x28\xb5\x2f\xfd": "compressed: unpack it first (unzstd)",
+}
+
+
+@contextlib.contextmanager
+def _mapped(path: Path) -> Iterator[Buffer]:
+    with path.open("rb") as file:
+        try:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except (ValueError, OSError):  # empty, or no ordinary file
+            yield file.read()
+            return
+        with data:
+            yield data
+
+
+def read_snapshot(path: Path) -> Snapshot:
+    """Read a file. Raises `Refused` where it is no snapshot, or more than plain data, and OSError."""
+    with _mapped(path) as data:
+        return snapshot_of(data)
+
+
+def snapshot_of(data: Buffer) -> Snapshot:
+    """The same of a buffer."""
+    if not data:
+        raise Refused("the file is empty")
+    known = next((what for begin, what in _BEGINNINGS.items() if data[: len(begin)] == begin), None)
+    if known is not None or data[0] != 0x80:
+        raise Refused(f"the file is {known}" if known is not None else f"the file is {NO_PICKLE}")
+    reader = _SnapshotReader(data)
+    return reader.snapshot()
