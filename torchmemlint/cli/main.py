@@ -25,6 +25,7 @@ COMMANDS = (
     "diff",
     "estimate",
     "new-rule",
+    "oom",
     "rule",
     "server",
     "trace",
