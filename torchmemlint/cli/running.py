@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from torchmemlint.runtime.order import Program
     from torchmemlint.runtime.trace_report import TraceReport
     from torchmemlint.runtime.verification import VerifyReport
+    from torchmemlint.snapshot.report import OomReport
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-Report = TypeVar("Report", bound="TraceReport | VerifyReport")
+Report = TypeVar("Report", bound="TraceReport | VerifyReport | OomReport")
 _TORCHRUN = "torch.distributed.run"
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _BEFORE = (

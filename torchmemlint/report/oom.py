@@ -55,9 +55,9 @@ def remedy_rows(failed: Failed, root: Path) -> Iterator[tuple[str, str]]:
     if found.findings:
         verdict = "enough" if found.enough else f"not enough: {format_size(failed.missing)} were missing"
         yield "findings", f"{len(found.findings)} about {format_size(found.nbytes)} live bytes, {verdict}"
-        for one, nbytes in found.findings:
-            at = shown_place(one.path, one.line, root)
-            yield "", f"at most {format_size(nbytes)}: {one.code} at {at}{fix_words(one)}"
+        for told, nbytes in found.findings:
+            at = shown_place(told.path, told.line, root)
+            yield "", f"at most {format_size(nbytes)}: {told.code} at {at}{fix_words(told)}"
     if not found.enough:
         for site, nbytes in failed.by_lines.lines:
             yield (
@@ -179,12 +179,12 @@ class _Writer:
             yield Text.assemble(("hint: ", "bold cyan"), hint)
 
     def _line(self, one: LineUse, total: int) -> Text:
-        function = f" {one.site.function}" if one.site.line and one.site.function != "<module>" else ""
+        function = f" in {one_line(one.site.function)}" if one.site.line and one.site.function != "<module>" else ""
         blocks = f"{one.blocks:,} block{'' if one.blocks == 1 else 's'}"
         return Text.assemble(
             f"{format_size(one.nbytes):>12}  {100 * one.nbytes / total:3.0f}%  ",
             (place_of(one.site, self._root), "bold" if one.findings else ""),
-            (f"{one_line(function)}  {blocks}, {kinds_words(one.kinds)}", "dim"),
+            (f"{function}  {blocks}, {kinds_words(one.kinds)}", "dim"),
         )
 
     def _told(self, one: Explained) -> str:

@@ -47,31 +47,34 @@ def trace_page(report: TraceReport, root: Path) -> str:
     return _render("trace", report.program, report.run, root, leaks=leak_texts(report, root), notes=report.notes)
 
 
-def _render(command: str, program: str, run: RunResult, root: Path, **more: Any) -> str:
+def environment(root: Path) -> Any:
+    """What fills the templates of this folder, with sizes and paths (as seen from `root`) for people."""
     import jinja2
 
-    environment = jinja2.Environment(
+    made = jinja2.Environment(
         loader=jinja2.PackageLoader("torchmemlint.report.page", "."),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"size": format_size, "path": lambda path: shown_path(Path(path), root)}
-    environment.globals |= {"share": chart.share}
+    made.filters |= {"size": format_size, "path": lambda path: shown_path(Path(path), root)}
+    made.globals |= {"share": chart.share, "kinds": KINDS, "version": __version__}
+    return made
+
+
+def _render(command: str, program: str, run: RunResult, root: Path, **more: Any) -> str:
     values: Mapping[str, Any] = {
         "command": command,
         "program": program,
         "run": run,
-        "version": __version__,
         "faces": list(faces(run)),
-        "kinds": KINDS,
         "chart": chart.stacked(run.curve, KINDS),
         "lines": run.lines[:_LINES],
         "more_lines": max(0, len(run.lines) - _LINES),
         "growing_lines": run.growing_lines[:_LINES],
     }
-    return environment.get_template("page.html.jinja").render(**values, **more)
+    return str(environment(root).get_template("page.html.jinja").render(**values, **more))
 
 
 def _finding(one: FindingResult, root: Path) -> dict[str, Any]:
