@@ -18,6 +18,7 @@ from torchmemlint.snapshot.report import DeviceReport, Explained, Failed, Growin
 _LINES = 12
 _FUNCTIONS = 6
 _EARLIER = 5
+_LEAST = 2000  # lines with less than one part in so many are summed up
 
 
 def write_oom(report: OomReport, stream: TextIO, *, color: bool, root: Path) -> None:
@@ -37,7 +38,7 @@ def failure_rows(failed: Failed) -> Iterator[tuple[str, str]]:
     yield "asked for", f"{asked} {size(failed.device_free)} free: {size(failed.missing)} missing"
     moment = failed.moment
     yield "allocated", f"{size(moment.allocated)} of {size(moment.reserved or 0)} reserved"
-    pieces = f"{failed.pieces} piece{'' if failed.pieces == 1 else 's'}"
+    pieces = _count(failed.pieces, "piece")
     yield "free inside", f"{size(failed.free)} in {pieces}, the largest {size(failed.largest_free)}"
     if failed.joined_would_fit and not failed.expandable:
         yield "fragments", "these pieces together would have served it: try PYTORCH_ALLOC_CONF=expandable_segments:True"
@@ -54,7 +55,7 @@ def remedy_rows(failed: Failed, root: Path) -> Iterator[tuple[str, str]]:
     found: Remedy = failed.by_findings
     if found.findings:
         verdict = "enough" if found.enough else f"not enough: {format_size(failed.missing)} were missing"
-        yield "findings", f"{len(found.findings)} about {format_size(found.nbytes)} live bytes, {verdict}"
+        yield "findings", f"{len(found.findings)} about {format_size(found.nbytes)} of live memory: {verdict}"
         for told, nbytes in found.findings:
             at = shown_place(told.path, told.line, root)
             yield "", f"at most {format_size(nbytes)}: {told.code} at {at}{fix_words(told)}"
@@ -113,14 +114,14 @@ class _Writer:
         yield Text(self._summary(), style="bold")
 
     def _device(self, device: DeviceReport) -> Iterator[Text]:
-        steps = f", {device.steps} step{'' if device.steps == 1 else 's'}" if device.steps else ""
+        steps = f", {_count(device.steps, 'step')}" if device.steps else ""
         yield Text.assemble((device.device, "bold"), f"  {device.events:,} events{steps}")
         at_end = f"{format_size(device.allocated)} allocated, {format_size(device.reserved)} reserved"
         peak = device.peak
         yield from rows(
             [
                 ("peak", f"{format_size(peak.allocated)} allocated{_reserved(peak)}"),
-                ("at its end", f"{at_end} in {device.segments} segments"),
+                ("at its end", f"{at_end} in {_count(device.segments, 'segment')}"),
             ]
         )
         for note in device.notes:
@@ -150,14 +151,17 @@ class _Writer:
         yield Text()
         yield Text(f"Live at {what}: {format_size(moment.allocated)}", style="bold")
         total = max(1, moment.allocated)
-        for one in moment.lines[:_LINES]:
+        shown = [one for one in moment.lines[:_LINES] if one is moment.lines[0] or _LEAST * one.nbytes >= total]
+        for one in shown:
             yield self._line(one, total)
             for told in one.findings:
                 yield Text.assemble(" " * 20, (told.code, "magenta"), f" {self._told(told)}")
-        rest = moment.lines[_LINES:]
+        rest = moment.lines[len(shown) :]
         if rest:
             share = sum(one.nbytes for one in rest)
-            yield Text(f"{format_size(share):>12}  {100 * share / total:3.0f}%  {len(rest)} more lines", style="dim")
+            yield Text(
+                f"{format_size(share):>12}  {100 * share / total:3.0f}%  {_count(len(rest), 'more line')}", style="dim"
+            )
         functions = [one for one in moment.functions if 100 * one.nbytes >= total][:_FUNCTIONS]
         if functions:
             yield Text("By function", style="bold")
@@ -173,14 +177,14 @@ class _Writer:
             (kind, f"{format_size(size)}  {100 * size / total:.0f}%") for kind, size in moment.kinds.items()
         )
         if moment.doubtful:
-            told = f"{format_size(moment.doubtful)} of this are not freed in the history: their kind is a guess"
-            yield Text(f"    {told}", style="dim")
+            guessed = f"{format_size(moment.doubtful)} of this are not freed in the history: their kind is a guess"
+            yield Text(f"    {guessed}", style="dim")
         for hint in moment.hints:
             yield Text.assemble(("hint: ", "bold cyan"), hint)
 
     def _line(self, one: LineUse, total: int) -> Text:
         function = f" in {one_line(one.site.function)}" if one.site.line and one.site.function != "<module>" else ""
-        blocks = f"{one.blocks:,} block{'' if one.blocks == 1 else 's'}"
+        blocks = _count(one.blocks, "block")
         return Text.assemble(
             f"{format_size(one.nbytes):>12}  {100 * one.nbytes / total:3.0f}%  ",
             (place_of(one.site, self._root), "bold" if one.findings else ""),
@@ -207,7 +211,7 @@ class _Writer:
     def _summary(self) -> str:
         report = self._report
         count = sum(len(one.failures) for one in report.devices)
-        ended = f"Memory ran out {count} time{'' if count == 1 else 's'}." if count else "Memory did not run out."
+        ended = f"Memory ran out {_count(count, 'time')}." if count else "Memory did not run out."
         if report.checked is None:
             return f"{ended} Give the sources (SRC) to see which findings explain these lines."
         explained = {
@@ -217,8 +221,11 @@ class _Writer:
             for line in moment.lines
             for told in line.findings
         }
-        findings = f"{len(explained)} finding{'' if len(explained) == 1 else 's'}"
-        return f"{ended} {findings} about these lines, in {report.checked} files."
+        return f"{ended} {_count(len(explained), 'finding')} about these lines, in {_count(report.checked, 'file')}."
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
 
 
 def _reserved(moment: Moment) -> str:

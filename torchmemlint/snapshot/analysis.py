@@ -33,6 +33,7 @@ from torchmemlint.snapshot.sources import NO_SOURCES, Explanations, Sources
 _MOST_FAILURES = 10
 _DEEPEST = 24  # calls of the tree
 _MOST_LINES = 400  # of a moment; the rest is one line
+_OF_VALUES = (Phase.FORWARD, Phase.OTHER)
 _REST = Site("<other lines>", 0, "")
 
 READS = (
@@ -136,7 +137,8 @@ class _Device:
         for index in records:
             kinds[ledger.kind(index).label] += ledger.nbytes(index)
         place = self._sources.place(site)
-        told = [_explained(finding, "here") for finding in self._explanations.at(place)]
+        values = any(self._history.caller(index).phase in _OF_VALUES for index in records)
+        told = [_explained(finding, "here") for finding in self._explanations.at(place, values=values)]
         if not told:
             stacks = {self._history.stacks[index] for index in records}
             calling = {finding for stack in stacks for finding in self._callers_findings(stack)}
@@ -202,7 +204,8 @@ class _Device:
         left: defaultdict[Finding, dict[int, int]] = defaultdict(dict)
         how: dict[Finding, str] = {}
         for stack, nbytes in units.items():
-            here = self._explanations.at(self._sources.place(self._history.callers[stack].site))
+            who = self._history.callers[stack]
+            here = self._explanations.at(self._sources.place(who.site), values=who.phase in _OF_VALUES)
             for finding in here or self._callers_findings(stack):
                 left[finding][stack] = nbytes
                 how.setdefault(finding, "here" if here else "caller")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from torchmemlint.findings import Finding
+from torchmemlint.findings import Finding, Span
 from torchmemlint.rules import registry
 from torchmemlint.runtime.ledger import Site
 from torchmemlint.snapshot.callers import is_users_file, normal
@@ -110,30 +110,36 @@ class Explanations:
     """Which findings speak of which lines."""
 
     def __init__(self, findings: Iterable[Finding]) -> None:
-        self._here: defaultdict[tuple[Path, int], list[Finding]] = defaultdict(list)
-        self._beside: defaultdict[tuple[Path, int], list[Finding]] = defaultdict(list)
+        self._here: defaultdict[tuple[Path, int], dict[Finding, None]] = defaultdict(dict)
+        self._beside: defaultdict[tuple[Path, int], dict[Finding, None]] = defaultdict(dict)
         for finding in findings:
             if not of_gpu_memory(finding):
                 continue
             for place in _rows(finding.filename, (finding.span, finding.statement)):
-                self._here[place].append(finding)
+                self._here[place][finding] = None
             for evidence in finding.evidence:
-                for place in _rows(evidence.filename or finding.filename, (evidence.span,)):
-                    self._beside[place].append(finding)
+                file = evidence.filename or finding.filename
+                if file != finding.filename or not evidence.span.contains(finding.span):  # no loop around it
+                    for place in _rows(file, (evidence.span,)):
+                        self._beside[place][finding] = None
 
-    def at(self, site: Site) -> list[Finding]:
-        """Those whose statement a line of a file here lies in; else those that name it as evidence."""
+    def at(self, site: Site, *, values: bool = True) -> list[Finding]:
+        """Those whose statement a line of a file here lies in; else those that name it as evidence.
+
+        Without `values`, what the line allocated is none of the program's own values (a gradient, an optimizer's
+        state), and evidence tells nothing of it.
+        """
         place = (Path(site.path), site.line)
-        return self._here.get(place) or self._beside.get(place) or []
+        return list(self._here.get(place) or (self._beside.get(place) if values else None) or ())
 
     def above(self, lines: Iterable[Site]) -> list[Finding]:
         """Those whose statement called what allocated, the innermost first."""
         found: dict[Finding, None] = {}
         for site in lines:
-            found |= dict.fromkeys(self._here.get((Path(site.path), site.line), ()))
+            found |= self._here.get((Path(site.path), site.line), {})
         return list(found)
 
 
-def _rows(file: Path, spans: Iterable[object]) -> Iterator[tuple[Path, int]]:
-    rows = {row for span in spans for row in range(span.start.row, span.end.row + 1)}  # type: ignore[attr-defined]
+def _rows(file: Path, spans: Iterable[Span]) -> Iterator[tuple[Path, int]]:
+    rows = {row for span in spans for row in range(span.start.row, span.end.row + 1)}
     yield from ((file, row) for row in sorted(rows))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,6 +88,8 @@ class CachingAllocator:
         self._statistics = Statistics()
         self.highest_allocated = 0
         self.highest_reserved = 0
+        self.event: Callable[[str, int, int], None] | None = None  # is told each action, its address and its bytes
+        self.out_of_memory: Callable[[int], None] | None = None  # is told the request that fails
 
     # --- what there is
 
@@ -140,7 +142,12 @@ class CachingAllocator:
             requested_bytes=nbytes,
         )
         self.highest_allocated = max(self.highest_allocated, self.allocated)  # a program's resets leave these alone
+        self._tell("alloc", block.address, nbytes)
         return block
+
+    def _tell(self, action: str, address: int, nbytes: int) -> None:
+        if self.event is not None:
+            self.event(action, address, nbytes)
 
     def _cached(self, size: int, small: bool) -> Block | None:
         """The smallest free block that serves; of two alike, the one with the lower address."""
@@ -166,6 +173,8 @@ class CachingAllocator:
                 self.empty_cache()
             if not self._fits(wanted):
                 self._statistics.counts["num_ooms"] += 1
+                if self.out_of_memory is not None:
+                    self.out_of_memory(nbytes)
                 raise OutOfMemory(self._complaint(nbytes))
         block = Block(self._next_address, wanted, small)
         self._next_address += wanted
@@ -173,6 +182,7 @@ class CachingAllocator:
         self._statistics.counts["num_device_alloc"] += 1
         self._statistics.add(small, segment=1, reserved_bytes=wanted)
         self.highest_reserved = max(self.highest_reserved, self.reserved)
+        self._tell("segment_alloc", block.address, wanted)
         return block
 
     def _fits(self, wanted: int) -> bool:
@@ -199,6 +209,8 @@ class CachingAllocator:
             return
         if not block.used:
             raise ValueError("the block is free already")
+        for action in ("free_requested", "free_completed"):
+            self._tell(action, block.address, block.requested)
         self._statistics.add(
             block.small,
             allocation=-1,
@@ -266,6 +278,7 @@ class CachingAllocator:
         del self._segments[block.address]
         self._statistics.counts["num_device_free"] += 1
         self._statistics.add(block.small, segment=-1, reserved_bytes=-block.size)
+        self._tell("segment_free", block.address, block.size)
 
     def _complaint(self, nbytes: int) -> str:
         total = self.total or 0

@@ -16,6 +16,7 @@ import torch
 from torchmemlint.runtime.simulated import streams
 from torchmemlint.runtime.simulated.allocator import CachingAllocator
 from torchmemlint.runtime.simulated.cards import Card
+from torchmemlint.runtime.simulated.history import Histories
 from torchmemlint.runtime.simulated.mapping import _DTYPES, Mapping
 from torchmemlint.runtime.simulated.placement import Placement
 from torchmemlint.runtime.simulated.replacing import Replacements
@@ -26,6 +27,7 @@ def replace_torch(
 ) -> None:
     """Put everything in place, an allocator for each GPU; leaving the replacements puts torch's own back."""
     placement = mapping.placement
+    histories = Histories(allocators)
     stream_class = streams.standing_in(torch.cuda.Stream, streams.Stream)
     event_class = streams.standing_in(torch.cuda.Event, streams.Event)
     queues = [streams.Stream(device) for device in placement.gpus.values()]
@@ -35,7 +37,7 @@ def replace_torch(
 
     answers = {
         **_state(card, placement),
-        **_memory(allocators, placement),
+        **_memory(allocators, placement, histories),
         **_random(len(queues)),
         "Stream": stream_class,
         "ExternalStream": stream_class,
@@ -54,7 +56,7 @@ def replace_torch(
     # The host has no recurrent layers of cuDNN's: those written out of smaller operations run.
     replacements.replace_present(torch.backends.cudnn, {"is_acceptable": lambda tensor: False})
     replacements.replace_present(torch.cuda, {f"{name}Tensor": _tensor_type(name, placement) for name in _DTYPES})
-    for name, value in _compiled(allocators).items():
+    for name, value in _compiled(allocators, histories).items():
         replacements.replace(torch._C, name, value)
     replacements.replace_present(
         torch.cuda.nvtx,
@@ -146,7 +148,7 @@ def _state(card: Card, placement: Placement) -> dict[str, Any]:
     }
 
 
-def _memory(allocators: Sequence[CachingAllocator], placement: Placement) -> dict[str, Any]:
+def _memory(allocators: Sequence[CachingAllocator], placement: Placement, histories: Histories) -> dict[str, Any]:
     def free_and_total(number: int) -> tuple[int, int]:
         allocator = allocators[number]
         total = allocator.total or 0
@@ -162,7 +164,7 @@ def _memory(allocators: Sequence[CachingAllocator], placement: Placement) -> dic
         "mem_get_info": _device_checked(placement, free_and_total),
         "set_per_process_memory_fraction": set_fraction,
         "empty_cache": _emptying(allocators),
-        "_record_memory_history": lambda *arguments, **keywords: None,
+        "_record_memory_history": histories.record,
         "get_allocator_backend": lambda: "native",
     }
 
@@ -175,18 +177,15 @@ def _emptying(allocators: Sequence[CachingAllocator]) -> Callable[[], None]:
     return empty_cache
 
 
-def _compiled(allocators: Sequence[CachingAllocator]) -> dict[str, Any]:
+def _compiled(allocators: Sequence[CachingAllocator], histories: Histories) -> dict[str, Any]:
     """What the compiled half of torch says of memory."""
     return {
         "_cuda_getCurrentRawStream": lambda device: 0,  # the default stream's; extensions with kernels of their own ask
         "_cuda_memoryStats": lambda device: allocators[device].statistics(),
         "_cuda_resetPeakMemoryStats": lambda device: allocators[device].reset_peaks(),
         "_cuda_resetAccumulatedMemoryStats": lambda device: allocators[device].reset_accumulated(),
-        "_cuda_memorySnapshot": lambda *arguments: {
-            "segments": [segment for allocator in allocators for segment in allocator.snapshot()],
-            "device_traces": [[] for _ in allocators],
-            "allocator_settings": {},
-        },
+        "_cuda_memorySnapshot": lambda *arguments: histories.snapshot(),
+        "_cuda_attach_out_of_memory_observer": histories.attach,
     }
 
 
