@@ -10,8 +10,9 @@ _PLACES = (
     ("torchmemlint.report", "schema.json"),
     ("torchmemlint.runtime", "schema.json"),
     ("torchmemlint.runtime", "trace_schema.json"),
+    ("torchmemlint.snapshot", "schema.json"),
 )
-REPORT, VERIFY, TRACE = (json.loads((files(package) / name).read_text(encoding="utf-8")) for package, name in _PLACES)
+REPORT, VERIFY, TRACE, OOM = (json.loads((files(package) / name).read_text(encoding="utf-8")) for package, name in _PLACES)
 
 
 def validate(report: Any, schema: Any) -> None:
@@ -21,7 +22,7 @@ def validate(report: Any, schema: Any) -> None:
         import referencing
     except ImportError:
         return
-    resources = [(one["$id"], referencing.Resource.from_contents(one)) for one in (REPORT, VERIFY, TRACE)]
+    resources = [(one["$id"], referencing.Resource.from_contents(one)) for one in (REPORT, VERIFY, TRACE, OOM)]
     registry = referencing.Registry().with_resources(resources)
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.Draft202012Validator(schema, registry=registry).validate(report)

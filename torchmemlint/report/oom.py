@@ -59,7 +59,9 @@ def remedy_rows(failed: Failed, root: Path) -> Iterator[tuple[str, str]]:
         for told, nbytes in found.findings:
             at = shown_place(told.path, told.line, root)
             yield "", f"at most {format_size(nbytes)}: {told.code} at {at}{fix_words(told)}"
-    if not found.enough:
+    if not found.enough and not failed.by_lines.enough:
+        yield "lines", "all of them together are less than what was missing"
+    elif not found.enough:
         for site, nbytes in failed.by_lines.lines:
             yield (
                 "lines" if site == failed.by_lines.lines[0][0] else "",
@@ -137,7 +139,9 @@ class _Writer:
 
     def _failure(self, failed: Failed) -> Iterator[Text]:
         yield Text()
-        function = f" in {failed.site.function}" if failed.site.line and failed.site.function != "<module>" else ""
+        function = (
+            f" in {one_line(failed.site.function)}" if failed.site.line and failed.site.function != "<module>" else ""
+        )
         yield Text.assemble(("out of memory  ", "bold red"), (place_of(failed.site, self._root), "bold"), function)
         yield from rows(failure_rows(failed))
         yield from self._moment("the request that failed", failed.moment)
@@ -168,7 +172,7 @@ class _Writer:
             yield from rows(
                 (
                     f"{format_size(one.nbytes):>10}  {100 * one.nbytes / total:3.0f}%",
-                    f"{one.function} of {self._file(one.path)}",
+                    f"{one_line(one.function)} of {self._file(one.path)}",
                 )
                 for one in functions
             )
@@ -183,12 +187,11 @@ class _Writer:
             yield Text.assemble(("hint: ", "bold cyan"), hint)
 
     def _line(self, one: LineUse, total: int) -> Text:
-        function = f" in {one_line(one.site.function)}" if one.site.line and one.site.function != "<module>" else ""
         blocks = _count(one.blocks, "block")
         return Text.assemble(
             f"{format_size(one.nbytes):>12}  {100 * one.nbytes / total:3.0f}%  ",
             (place_of(one.site, self._root), "bold" if one.findings else ""),
-            (f"{function}  {blocks}, {kinds_words(one.kinds)}", "dim"),
+            (f"{_inside(one.site)}  {blocks}, {kinds_words(one.kinds)}", "dim"),
         )
 
     def _told(self, one: Explained) -> str:
@@ -226,6 +229,10 @@ class _Writer:
 
 def _count(number: int, name: str) -> str:
     return f"{number:,} {name}{'' if number == 1 else 's'}"
+
+
+def _inside(site: Site) -> str:
+    return f" in {one_line(site.function)}" if site.line and site.function != "<module>" else ""
 
 
 def _reserved(moment: Moment) -> str:

@@ -138,11 +138,11 @@ class _Device:
             kinds[ledger.kind(index).label] += ledger.nbytes(index)
         place = self._sources.place(site)
         values = any(self._history.caller(index).phase in _OF_VALUES for index in records)
-        told = [_explained(finding, "here") for finding in self._explanations.at(place, values=values)]
-        if not told:
-            stacks = {self._history.stacks[index] for index in records}
-            calling = {finding for stack in stacks for finding in self._callers_findings(stack)}
-            told = [_explained(finding, "caller") for finding in sorted(calling, key=_order)]
+        here = self._explanations.at(place, values=values)
+        stacks = {self._history.stacks[index] for index in records}
+        calling = {finding for stack in stacks for finding in self._callers_findings(stack)}.difference(here)
+        told = [_explained(finding, "here") for finding in here]
+        told += [_explained(finding, "caller") for finding in sorted(calling, key=_order)]
         return LineUse(place, kinds.total(), len(records), dict(kinds.most_common()), tuple(told))
 
     def _callers_findings(self, stack: int) -> list[Finding]:
@@ -206,13 +206,13 @@ class _Device:
         for stack, nbytes in units.items():
             who = self._history.callers[stack]
             here = self._explanations.at(self._sources.place(who.site), values=who.phase in _OF_VALUES)
-            for finding in here or self._callers_findings(stack):
+            for finding in (*here, *self._callers_findings(stack)):
                 left[finding][stack] = nbytes
-                how.setdefault(finding, "here" if here else "caller")
+                how[finding] = "here" if finding in here else how.get(finding, "caller")
         chosen: list[tuple[Explained, int]] = []
         total = 0
         while left and (total < missing or not chosen):
-            best = max(sorted(left, key=_order), key=lambda finding: sum(left[finding].values()))
+            best = max(sorted(left, key=_order), key=lambda one: (sum(left[one].values()), one.severity.rank))
             stacks = left.pop(best)
             nbytes = sum(stacks.values())
             if not nbytes:

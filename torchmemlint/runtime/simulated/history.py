@@ -1,7 +1,8 @@
 """What `_record_memory_history` writes down, for snapshots of simulated GPUs.
 
-Events and call stacks are as torch gives them, with Python frames only. A backward runs on the calling thread here, so
-that its allocations have the line that called `backward()`, which those of a real GPU have not.
+Events and call stacks are as torch gives them, with Python frames only, but for the workspaces of libraries. A backward
+runs on the calling thread here, so that its allocations have the line that called `backward()`, which those of a real
+GPU have not.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from torchmemlint.runtime.simulated.allocator import CachingAllocator
 
 _OWN = f"{Path(__file__).parent.parent.parent.absolute()}{os.sep}"
 
+_WORKSPACES = str(Path(__file__).parent.absolute() / "workspaces.py")
+
 Frame = dict[str, Any]
+_WORKSPACE: Frame = {"name": "at::cuda::getNewWorkspace()", "filename": "??", "line": 0}  # as torch's stacks tell it
 Observer = Callable[[int, int, int, int], None]
 
 
@@ -111,6 +115,8 @@ class Histories:
         frame: FrameType | None = sys._getframe(2)
         while frame is not None:
             code = frame.f_code
+            if code.co_filename == _WORKSPACES and _WORKSPACE not in found:
+                found.append(_WORKSPACE)
             if not code.co_filename.startswith((_OWN, "<frozen ")):
                 key = code.co_filename, frame.f_lineno or 0, code.co_name
                 known = self._frames.get(key)
