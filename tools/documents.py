@@ -431,7 +431,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     **{name: functools.partial(file, path) for name, path in {**EDITORS, **SERVICES}.items()},
     "action-inputs": action_inputs,
     "example": lambda: shown(EXAMPLE),
-    "first": lambda: shown("examples/", "--select", "TML201"),
+    "first": lambda: shown("examples/leaky_training.py", "--select", "TML201"),
     "rules": rules,
     "options": options,
     "doubts": doubts,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TextIO
 
@@ -69,11 +69,8 @@ def remedy_rows(failed: Failed, root: Path) -> Iterator[tuple[str, str]]:
             )
     saved = failed.moment.kinds.get("saved activation", 0)
     if saved > failed.missing:
-        share = f"{100 * failed.missing / saved:.1f}%"
-        yield (
-            "batch",
-            f"saved activations are {format_size(saved)}: {share} of them would do (a smaller batch, checkpointing)",
-        )
+        less = f"{100 * failed.missing / saved:.1f}% less of them would have been enough"
+        yield "batch", f"saved activations are {format_size(saved)}; {less} (a smaller batch, checkpointing)"
 
 
 def fix_words(one: Explained) -> str:
@@ -102,6 +99,7 @@ class _Writer:
     def __init__(self, report: OomReport, root: Path) -> None:
         self._report = report
         self._root = root
+        self._told_before: set[tuple[str, str, int, str]] = set()
 
     def parts(self) -> Iterator[Text]:
         """The report from top to bottom."""
@@ -158,8 +156,7 @@ class _Writer:
         shown = [one for one in moment.lines[:_LINES] if one is moment.lines[0] or _LEAST * one.nbytes >= total]
         for one in shown:
             yield self._line(one, total)
-            for told in one.findings:
-                yield Text.assemble(" " * 20, (told.code, "magenta"), f" {self._told(told)}")
+            yield from self._findings(one.findings)
         rest = moment.lines[len(shown) :]
         if rest:
             share = sum(one.nbytes for one in rest)
@@ -194,6 +191,19 @@ class _Writer:
             (f"{_inside(one.site)}  {blocks}, {kinds_words(one.kinds)}", "dim"),
         )
 
+    def _findings(self, findings: Iterable[Explained]) -> Iterator[Text]:
+        """Each in full the first time, and by its code after that."""
+        before = []
+        for one in findings:
+            key = (one.code, one.path, one.line, one.message)
+            if key in self._told_before:
+                before.append(one.code)
+                continue
+            self._told_before.add(key)
+            yield Text.assemble(" " * 20, (one.code, "magenta"), f" {self._told(one)}")
+        if before:
+            yield Text.assemble(" " * 20, (", ".join(dict.fromkeys(before)), "magenta"), (" (as above)", "dim"))
+
     def _told(self, one: Explained) -> str:
         where = "" if one.how == "here" else f"at {shown_place(one.path, one.line, self._root)}, which calls it: "
         return f"{where}{one_line(one.message)}{fix_words(one)}"
@@ -208,8 +218,7 @@ class _Writer:
         yield Text("Grows from step to step", style="bold")
         for one in device.growing[:_LINES]:
             yield Text.assemble("    ", (place_of(one.site, self._root), "bold"), f"  {growing_words(one)}")
-            for told in one.findings:
-                yield Text.assemble(" " * 8, (told.code, "magenta"), f" {self._told(told)}")
+            yield from self._findings(one.findings)
 
     def _summary(self) -> str:
         report = self._report

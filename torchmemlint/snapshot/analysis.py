@@ -33,6 +33,7 @@ from torchmemlint.snapshot.sources import NO_SOURCES, Explanations, Sources
 _MOST_FAILURES = 10
 _DEEPEST = 24  # calls of the tree
 _MOST_LINES = 400  # of a moment; the rest is one line
+_MUCH = 100  # gradients with less than one part in so many are not worth a hint
 _OF_VALUES = (Phase.FORWARD, Phase.OTHER)
 _REST = Site("<other lines>", 0, "")
 
@@ -166,7 +167,7 @@ class _Device:
 
     def _hints(self, event: int, kinds: Counter[str]) -> Iterator[str]:
         gradients = kinds[Kind.GRADIENT.label]
-        if gradients and self._history.phase_at(event) is Phase.FORWARD:
+        if _MUCH * gradients >= kinds.total() > 0 and self._history.phase_at(event) is Phase.FORWARD:
             yield (
                 f"gradients ({format_size(gradients)}) are live during a forward pass: unless they are accumulated,"
                 " `optimizer.zero_grad(set_to_none=True)` before it frees them"

@@ -234,7 +234,8 @@ class _Follower:
         """Note what each record was for; give those of which it is concluded from the line alone."""
         ledger = self._ledger
         self._phases = self._found_phases()
-        usual: defaultdict[int, Counter[Kind]] = defaultdict(Counter)
+        usual: defaultdict[int, Counter[Kind]] = defaultdict(Counter)  # by call stack, of what was freed
+        longest: Counter[int] = Counter()  # by call stack: the events that its temporary ones lived
         open_ones: list[int] = []
         for index, stack in enumerate(self._stacks):
             kind = self._kind(index, self._callers[stack], self._phases)
@@ -244,11 +245,16 @@ class _Follower:
             ledger.claim(index, kind)
             if ledger.died(index) != ALIVE:
                 usual[stack][kind] += 1
+                if kind is Kind.TEMPORARY:
+                    longest[stack] = max(longest[stack], ledger.died(index) - ledger.born(index))
         doubtful = set()
         for index in open_ones:
-            seen = usual.get(self._stacks[index])
-            if seen:
-                ledger.claim(index, seen.most_common(1)[0][0])
+            stack = self._stacks[index]
+            seen = usual[stack]
+            outlived = ledger.now - ledger.born(index) > longest[stack]
+            kinds = [kind for kind, _ in seen.most_common() if not (outlived and kind is Kind.TEMPORARY)]
+            if kinds:
+                ledger.claim(index, kinds[0])
                 continue
             doubtful.add(index)
             forward = self._callers[self._stacks[index]].phase is Phase.FORWARD
