@@ -177,13 +177,16 @@ class _Follower:
         events = self._events
         seen: set[int] = set()
         gone: dict[int, int] = {}  # freed by the trace without having been allocated by it
+        ends: set[int] = set()  # what the trace shows to be allocated at its end
         for action, address, size in zip(events.actions, events.addresses, events.sizes, strict=True):
             if action == Action.ALLOC:
                 seen.add(address)
-            elif action in (Action.FREE_REQUESTED, Action.FREE_COMPLETED) and address not in seen:
-                gone.setdefault(address, size)
-                seen.add(address)
-        ends = self._at_end()
+                ends.add(address)
+            elif action in (Action.FREE_REQUESTED, Action.FREE_COMPLETED):
+                ends.discard(address)
+                if address not in seen:
+                    gone[address] = size
+                    seen.add(address)
         live: dict[int, int] = {}
         for address, size in gone.items():
             live[address] = self._allocate(address, size, 0)
@@ -192,17 +195,6 @@ class _Follower:
             if block.address not in ends and block.address not in live:
                 live[block.address] = self._allocate(block.address, block.requested, block.stack)
         self._had_before = bool(live)
-        return live
-
-    def _at_end(self) -> set[int]:
-        """The addresses that the trace shows to be allocated at its end."""
-        events = self._events
-        live: set[int] = set()
-        for action, address in zip(events.actions, events.addresses, strict=True):
-            if action == Action.ALLOC:
-                live.add(address)
-            elif action in (Action.FREE_REQUESTED, Action.FREE_COMPLETED):
-                live.discard(address)
         return live
 
     # --- steps

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from torchmemlint.snapshot.pickled import NO_PICKLE, OPEN, Buffer, Reader, Refus
 from torchmemlint.snapshot.records import ACTIONS, Action, Annotation, Block, Events, Frame, Segment, Snapshot, Stack
 
 _LONGEST_TEXT = 64
+_MOST_SHAPES = 12
 _MOST_KEPT = 200_000  # runs of references whose meaning is kept
 _MEMO = rb"\x94|q.|r.{4}"
 _REFERENCE = rb"(?:h.|j.{4})"
@@ -34,7 +35,7 @@ _FLAT = re.compile(
 )
 """A dictionary of numbers and short texts, whose keys were all written before; last, a list of frames may begin."""
 _REST = re.compile(rb"(%b)eu" % _RUN, re.DOTALL)
-_RUNS, _VALUES, _MEMOS = (slice(first, 3 * _PAIRS + 2, 3) for first in (1, 2, 3))
+_RUNS, _MEMOS = (slice(first, 3 * _PAIRS + 2, 3) for first in (1, 3))
 _LAST = 3 * _PAIRS + 1
 
 
@@ -45,15 +46,13 @@ class _Event:
 _EVENT = _Event()
 
 
-class _Plan(NamedTuple):
-    """Where the values of events that have the same keys stand: numbers of groups, 0 for what is not there."""
+class _Shape(NamedTuple):
+    """What events that look alike share. `match` finds the next: its address, size, time, and reference to a stack."""
 
-    action: Action
-    address: int
-    size: int
-    time: int
-    texts: tuple[int, ...]  # those that may be referred to later
-    memos: tuple[bytes | None, ...]
+    match: Callable[[Buffer, int], re.Match[bytes] | None]
+    action: int
+    memo: tuple[Any, ...]  # what the file may refer to later, but for the stack
+    keeps_stack: bool
 
 
 _NO_STACK = Stack(0)
@@ -70,7 +69,7 @@ class _SnapshotReader(Reader):
         self._runs: dict[bytes, tuple[Any, ...]] = {}
         self._stack_runs: dict[bytes, Stack] = {}
         self._texts: dict[str, str] = {}
-        self._plans: dict[tuple[bytes | None, ...], _Plan] = {}
+        self._likely: list[_Shape] = []
         self._known: dict[bytes, Any] = {}
         self._next: dict[Stack, tuple[bytes, Stack]] = {}
         self._before = _NO_STACK
@@ -79,69 +78,88 @@ class _SnapshotReader(Reader):
     # --- several opcodes at once
 
     def read_ahead(self) -> bool:
-        """A flat dictionary, as events and frames are."""
+        """Flat dictionaries, as events and frames are; many events at once where these look alike."""
+        start = self.at
+        self._read_events()
+        return self.at > start or self._read_dict()
+
+    def _read_events(self) -> None:
+        """Events that look like one which was read before: the most of a file, so that nothing is looked up twice."""
+        data, memo, known, runs, likely = self.data, self.memo, self._known, self._runs, self._likely
+        events, stacked, following = self.events, self._stack, self._next
+        add_action, add_address, add_size = events.actions.append, events.addresses.append, events.sizes.append
+        add_stack, add_time = events.stacks.append, events.times.append
+        while True:
+            for shape in likely:
+                found = shape.match(data, self.at)
+                if found is not None:
+                    break
+            else:
+                return
+            if shape is not likely[0]:
+                likely.remove(shape)
+                likely.insert(0, shape)
+            address, size, time, reference = found.groups()
+            end = found.end()
+            if reference is None:
+                guess = following.get(self._before)
+                if guess is not None and data[end : end + len(guess[0])] == guess[0]:
+                    stack = self._before = guess[1]
+                    end += len(guess[0])
+                else:
+                    self._end = end
+                    ahead = self._stack_ahead()
+                    if ahead is None:
+                        return
+                    stack, end = ahead, self._end
+            else:
+                stack = (runs.get(reference) or self._run(reference))[0]
+                if type(stack) is not Stack:
+                    return
+            add_action(shape.action)
+            add_address(int.from_bytes(address[2:], "little", signed=True) if address[0] == 0x8A else _value(address))
+            add_size(known[size] if size in known else self._keep(size))
+            add_stack(stack)
+            if time is None:
+                add_time(0)
+            else:
+                add_time(int.from_bytes(time[2:], "little", signed=True) if time[0] == 0x8A else _value(time))
+            memo += shape.memo
+            if shape.keeps_stack:
+                memo.append(stack)
+            stacked.append(_EVENT)
+            self.at = end
+
+    def _read_dict(self) -> bool:
         found = _FLAT.match(self.data, self.at)
         if found is None:
             return False
         groups = found.groups()
-        bracket, inside, reference = groups[_LAST + 1], groups[_LAST + 3], groups[_LAST + 4]
         self._end = found.end()
         stack: Stack | None = None
-        if inside is not None:
+        if groups[_LAST + 3] is not None:
             stack = self._stack_ahead()
             if stack is None:
                 return False
-        elif bracket is not None:
+        elif groups[_LAST + 1] is not None:
             if self.data[self._end : self._end + 1] != b"u":
                 return False
             self._end += 1
             stack = _NO_STACK
-        plan = self._plans.get(groups[_RUNS])
-        if plan is not None and groups[0] == b"\x94" and groups[_MEMOS] == plan.memos:
-            last = stack if reference is None else (self._runs.get(reference) or self._run(reference))[0]
-            if type(last) is Stack:
-                self._add_planned(plan, groups, last)
-                self._stack.append(_EVENT)
-                if stack is not None and groups[_LAST + 2] is not None:
-                    self.memo.append(stack)
-                self.at = self._end
-                return True
-        return self._read_flat(groups, stack, reference)
+        return self._read_flat(groups, stack, groups[_LAST + 4])
 
     def _stack_ahead(self) -> Stack | None:
-        """The call stack that a list of references is, often the one that came next the last time."""
+        """The call stack that a list of references is, from the first of these to the end of its event."""
         start = self._end
-        guess = self._next.get(self._before)
-        if guess is not None and self.data[start : start + len(guess[0])] == guess[0]:
-            stack = guess[1]
-            self._end = start + len(guess[0])
-        else:
-            found = _REST.match(self.data, start)
-            if found is None:
-                return None
-            inside = found[1]
-            stack = self._stack_runs.get(inside) or self._stack_run(inside)
-            self._next[self._before] = found[0], stack
-            self._end = found.end()
+        found = _REST.match(self.data, start)
+        if found is None:
+            return None
+        inside = found[1]
+        stack = self._stack_runs.get(inside) or self._stack_run(inside)
+        self._next[self._before] = found[0], stack
+        self._end = found.end()
         self._before = stack
         return stack
-
-    def _add_planned(self, plan: _Plan, groups: tuple[Any, ...], stack: Stack) -> None:
-        events, known = self.events, self._known
-        address, size = groups[plan.address], groups[plan.size]
-        events.actions.append(plan.action)
-        events.addresses.append(
-            int.from_bytes(address[2:], "little", signed=True) if address[0] == 0x8A else _value(address)
-        )
-        events.sizes.append(known[size] if size in known else self._keep(size))
-        events.stacks.append(stack)
-        time = groups[plan.time] if plan.time else b"K\0"
-        events.times.append(int.from_bytes(time[2:], "little", signed=True) if time[0] == 0x8A else _value(time))
-        memo = self.memo
-        memo.append(_EVENT)
-        for place in plan.texts:
-            text = groups[place]
-            memo.append(known[text] if text in known else self._keep(text))
 
     def _keep(self, data: bytes) -> Any:
         value = _value(data)
@@ -185,23 +203,45 @@ class _SnapshotReader(Reader):
                 self._far[slot] = made
             if type(made) is dict:
                 self._slots[id(made)] = slot
-        if made is _EVENT and len(self._plans) < _MOST_KEPT:
-            self._plan(groups, items, places)
+        if made is _EVENT and groups[0] == b"\x94":
+            self._learn(groups, items, places)
         return True
 
-    def _plan(self, groups: tuple[Any, ...], items: list[Any], places: dict[int, int]) -> None:
-        """Keep where the values of an event stand, for the next one of the same keys."""
+    def _learn(self, groups: tuple[Any, ...], items: list[Any], places: dict[int, int]) -> None:
+        """Keep how an event looks, for the next ones: its address, size, time and call stack alone may differ."""
         keys = {key: place + 1 for place, key in enumerate(items) if not place % 2}
-        where = {key: places.get(place, 0) for key, place in keys.items()}
-        constant = not {"addr", "size"} <= keys.keys() or any(
-            not where.get(key, 1) for key in ("addr", "size", "time_us")
-        )
-        if constant or "device_free" in keys or where["action"] or items[-2] != "frames":
+        varying = [key for key in ("addr", "size", "time_us") if key in keys]
+        inline = groups[_LAST + 3] is not None
+        if (
+            "device_free" in keys
+            or varying[:2] != ["addr", "size"]
+            or list(keys)[-1] != "frames"
+            or not (inline or groups[_LAST + 4])
+            or not all(keys[key] in places for key in varying)
+            or sorted(varying, key=keys.__getitem__) != varying
+            or any(one not in (None, b"\x94") for one in groups[_MEMOS])
+        ):
             return
+        captured = {places[keys[key]] for key in varying}
+        pattern = [rb"\}\x94\("]
+        memo: list[Any] = [_EVENT]
+        values = {group: items[place] for place, group in places.items()}
+        for first in range(1, _LAST, 3):
+            run, value, kept = groups[first : first + 3]
+            if run is None:
+                break
+            pattern += [re.escape(run), b"(%b)" % _INTEGERS if first + 1 in captured else re.escape(value)]
+            if kept is not None:
+                pattern.append(rb"\x94")
+                memo.append(values[first + 1])
+        if len(varying) < 3:
+            pattern.append(b"(?:(a^))?")  # there is no time
+        pattern.append(re.escape(groups[_LAST]))
+        pattern.append(rb"\]%b\((a^)?" % (rb"\x94" if groups[_LAST + 2] else b"") if inline else rb"(%b)u" % _REFERENCE)
         action = ACTIONS.get(items[keys["action"]], Action.OTHER)
-        texts = tuple(group for group in places.values() if groups[group + 1] is not None)
-        time = where.get("time_us", 0)
-        self._plans[groups[_RUNS]] = _Plan(action, where["addr"], where["size"], time, texts, groups[_MEMOS])
+        match = re.compile(b"".join(pattern), re.DOTALL).match
+        self._likely.insert(0, _Shape(match, int(action), tuple(memo), inline and groups[_LAST + 2] is not None))
+        del self._likely[_MOST_SHAPES:]
 
     def _slot(self, memo: bytes) -> int:
         return len(self.memo) if memo == b"\x94" else int.from_bytes(memo[1:], "little")
