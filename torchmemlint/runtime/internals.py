@@ -325,6 +325,24 @@ def end_history() -> dict[str, Any] | None:
     return snapshot
 
 
+def on_out_of_memory(observer: Callable[[int, int, int, int], None]) -> bool:
+    """Have a function called before the error is raised; False where this torch cannot. It stays for good.
+
+    It is given the device, the bytes that were asked for, the device's bytes, and what of these was free.
+    """
+    attach = getattr(_C, "_cuda_attach_out_of_memory_observer", None)
+    if attach is None:
+        return False
+    attach(observer)
+    return True
+
+
+def snapshot() -> dict[str, Any]:
+    """The allocator's segments and its history until now."""
+    taken: dict[str, Any] = torch.cuda.memory._snapshot()
+    return taken
+
+
 @contextlib.contextmanager
 def unwatched() -> Iterator[None]:
     """Operations inside are seen by no mode: neither a tracker's nor one that maps devices."""
