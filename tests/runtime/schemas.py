@@ -12,7 +12,9 @@ _PLACES = (
     ("torchmemlint.runtime", "trace_schema.json"),
     ("torchmemlint.snapshot", "schema.json"),
 )
-REPORT, VERIFY, TRACE, OOM = (json.loads((files(package) / name).read_text(encoding="utf-8")) for package, name in _PLACES)
+REPORT, VERIFY, TRACE, OOM = (
+    json.loads((files(package) / name).read_text(encoding="utf-8")) for package, name in _PLACES
+)
 
 
 def validate(report: Any, schema: Any) -> None:

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot.made import CALL, ENGINE, FORMATS, HOME, MADE, MIB, Recorder, frame, native, snapshot, written_by_cpp
+from torchmemlint.snapshot.analysis import analyse
 from torchmemlint.snapshot.pickled import Reader, Refused
 from torchmemlint.snapshot.reader import read_snapshot, snapshot_of
 from torchmemlint.snapshot.records import ACTIONS, Snapshot
@@ -315,10 +316,10 @@ def test_every_cut_is_noticed(length: int) -> None:
 
 @given(st.integers(0, len(WHOLE) - 1), st.integers(0, 255))
 @settings(max_examples=400, deadline=None)
-def test_a_changed_byte_gives_data_or_is_refused(place: int, byte: int) -> None:
+def test_a_changed_byte_gives_a_report_or_is_refused(place: int, byte: int) -> None:
     changed = WHOLE[:place] + bytes([byte]) + WHOLE[place + 1 :]
     with contextlib.suppress(Refused):
-        snapshot_of(changed)
+        analyse(snapshot_of(changed), "changed").to_json()
 
 
 def test_names_of_native_frames() -> None:

@@ -290,8 +290,10 @@ class _SnapshotReader(Reader):
         return made
 
     def _line(self, made: Mapping[Any, Any]) -> Frame:
-        filename, name = (self._texts.setdefault(text, text) for text in (made["filename"], str(made.get("name", ""))))
-        frame = Frame(filename, int(made["line"]), name)
+        filename, name, line = made["filename"], made.get("name", ""), made["line"]
+        if type(filename) is not str or type(name) is not str or type(line) is not int:
+            raise TypeError("a frame has a value of the wrong kind")
+        frame = Frame(self._texts.setdefault(filename, filename), line, self._texts.setdefault(name, name))
         if self._frame_numbers.setdefault(frame, len(self.frames)) == len(self.frames):
             self.frames.append(frame)
         return frame
@@ -305,7 +307,7 @@ class _SnapshotReader(Reader):
         events.stacks.append(stack if type(stack) is Stack else self._stack_of(stack))
         events.times.append(made.get("time_us", 0))
         if "device_free" in made:
-            events.free[len(events) - 1] = made["device_free"]
+            events.free[len(events) - 1] = _count(made["device_free"])
 
     def _stack_of(self, value: Any) -> Stack:
         """The call stack that a list of frames is, wherever it stands."""
@@ -357,16 +359,16 @@ class _SnapshotReader(Reader):
         return traces
 
     def _segment(self, made: Mapping[str, Any]) -> Segment:
-        address = made["address"]
+        address = _count(made["address"])
         blocks, offset = [], address
         for one in _items(made["blocks"]):
             blocks.append(self._block(one, offset))
             offset += blocks[-1].size
         return Segment(
-            made.get("device", 0),
+            _count(made.get("device", 0)),
             address,
             _count(made["total_size"]),
-            made.get("stream", 0),
+            _count(made.get("stream", 0)),
             str(made.get("segment_type", "")),
             tuple(made.get("segment_pool_id", (0, 0))),
             bool(made.get("is_expandable", False)),
@@ -378,7 +380,9 @@ class _SnapshotReader(Reader):
         frames, requested = made.get("frames"), made.get("requested_size", size)
         if frames is None and made.get("history"):  # of torch 2.0
             frames, requested = made["history"][0].get("frames"), made["history"][0]["real_size"]
-        return Block(made.get("address", offset), size, _count(requested), str(made["state"]), self._stack_of(frames))
+        return Block(
+            _count(made.get("address", offset)), size, _count(requested), str(made["state"]), self._stack_of(frames)
+        )
 
 
 def _items(value: Any) -> Any:
@@ -392,7 +396,7 @@ def _items(value: Any) -> Any:
 
 def _count(value: Any) -> int:
     if type(value) is not int or not 0 <= value < 1 << 63:
-        raise ValueError(f"{value!r} is no number of bytes")
+        raise ValueError(f"{value!r} is no count or address")
     return value
 
 
