@@ -163,6 +163,8 @@ def test_sources_that_changed_or_are_others(project: Path, capsys: pytest.Captur
     (project / "src" / "project" / "model.py").write_text("import torch\n" * 20 + MODEL)
     assert main(["oom", name, "src", "--isolated"]) == 1
     assert "src/project/model.py: changed since it ran" in capsys.readouterr().out
+    assert main(["oom", name, "src/project/model.py", "--isolated"]) == 1
+    assert f"not found in SRC, though it ran: {THERE}/train.py\n" in capsys.readouterr().out
     (project / "other").mkdir()
     (project / "other" / "thing.py").write_text("import torch\n")
     assert main(["oom", name, "other", "--isolated"]) == 1

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from torchmemlint.config.resolver import Resolver
     from torchmemlint.snapshot.report import OomReport
 
+_NAMED = 3  # files in a note
+
 
 @click.command(
     short_help="Explain a CUDA memory snapshot: what was live when memory ran out, and which findings say why.",
@@ -91,6 +93,9 @@ def _report(snapshot: Path, sources: tuple[str, ...], resolver: Resolver, option
         notes += [f"{path}: several files of SRC may be meant" for path in known.ambiguous]
         if sources and not known.local:
             notes.append("no file of SRC is one that ran")
+        elif sources and known.absent:
+            more = f" and {len(known.absent) - _NAMED} more" if len(known.absent) > _NAMED else ""
+            notes.append(f"not found in SRC, though it ran: {', '.join(known.absent[:_NAMED])}{more}")
         checked = len(files) if sources else None
         return analyse(read, str(snapshot), known, findings, checked=checked, notes=(*notes, *errors))
 

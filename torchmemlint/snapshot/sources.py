@@ -27,11 +27,16 @@ _HIDDEN_FUNCTIONS = ("<module>", "<lambda>", "<listcomp>", "<dictcomp>", "<setco
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The local files that a snapshot's paths mean. `changed` are those that are not as they were when they ran."""
+    """The local files that a snapshot's paths mean.
+
+    `changed` are those that are not as they were when they ran; `ambiguous` are paths that several files may be, and
+    `absent` those of the user that none is.
+    """
 
     local: Mapping[str, Path]
-    changed: tuple[Path, ...]
-    ambiguous: tuple[str, ...]
+    changed: tuple[Path, ...] = ()
+    ambiguous: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
 
     def is_users(self, path: str) -> bool:
         """Whether a file is the user's."""
@@ -43,7 +48,7 @@ class Sources:
         return site if found is None else Site(str(found), site.line, site.function)
 
 
-NO_SOURCES = Sources({}, (), ())
+NO_SOURCES = Sources({})
 
 
 def find_sources(frames: Iterable[Frame], files: Iterable[Path]) -> Sources:
@@ -56,7 +61,7 @@ def find_sources(frames: Iterable[Frame], files: Iterable[Path]) -> Sources:
         if frame.python:
             seen[normal(frame.filename)].add((frame.line, frame.name))
     local: dict[str, Path] = {}
-    changed, ambiguous = [], []
+    changed, ambiguous, absent = [], [], []
     for path, lines in seen.items():
         best = _best(path, by_name.get(PurePosixPath(path).name, ()))
         if len(best) > 1:
@@ -65,7 +70,9 @@ def find_sources(frames: Iterable[Frame], files: Iterable[Path]) -> Sources:
             local[path] = best[0]
             if not _fits(best[0], lines):
                 changed.append(best[0])
-    return Sources(local, tuple(changed), tuple(ambiguous))
+        elif is_users_file(path):
+            absent.append(path)
+    return Sources(local, tuple(changed), tuple(ambiguous), tuple(absent))
 
 
 def _best(path: str, files: Iterable[Path]) -> list[Path]:
