@@ -58,10 +58,10 @@ def highest(
     count = sum(event < last for event, _, _ in ledger.changes(device))
     stretch = max(1, -(-count // points))
     live: Counter[Kind] = Counter()
-    most, moment, held = -1, 0, live
+    total, most, moment, held = 0, -1, 0, live
     for number, (event, index, change) in enumerate(itertools.islice(ledger.changes(device), count), 1):
         live[ledger.kind(index)] += change
-        total = live.total()
+        total += change
         if total > most:
             most, moment, held = total, event + 1, Counter(live)
         if number % stretch == 0 or number == count:

@@ -14,19 +14,46 @@ from dataclasses import dataclass
 
 from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.ledger import ALIVE, Ledger, Site
-from torchmemlint.snapshot.callers import BEFORE, Caller, IsUsers, Phase, caller, is_users_file
+from torchmemlint.snapshot.callers import Caller, IsUsers, Phase, caller, is_users_file
 from torchmemlint.snapshot.records import Action, Events, Snapshot, Stack
 
 STEPS = "step"
-_BEFORE = Caller(BEFORE, (), Phase.OTHER, "")
+_KINDS = tuple(Kind)
+_ALLOC, _OOM = int(Action.ALLOC), int(Action.OOM)  # members of enumerations take their time
+_FREE_REQUESTED, _FREE_COMPLETED = int(Action.FREE_REQUESTED), int(Action.FREE_COMPLETED)
 _NOT_FREED = -1
 _PHASES = (Phase.FORWARD, Phase.BACKWARD, Phase.OPTIMIZER)
 
 
 class _Ledger(Ledger):
+    """A ledger of one device, whose callers are looked up once."""
+
+    def number(self, who: Caller, device: str) -> tuple[int, int, int, bool]:
+        """What `add` is to be given for a caller."""
+        numbers = self._devices.number(device), self._sites.number(who.site), self._operations.number(who.operation)
+        return *numbers, who.phase is Phase.BACKWARD
+
+    def add(self, nbytes: int, device: str, numbers: tuple[int, int, int, bool]) -> int:
+        """The same as `allocate`."""
+        index, now = len(self._nbytes), len(self._events)
+        self._nbytes.append(nbytes)
+        self._device.append(numbers[0])
+        self._site.append(numbers[1])
+        self._operation.append(numbers[2])
+        self._backward.append(numbers[3])
+        self._kind.append(Kind.OTHER)
+        self._born.append(now)
+        self._died.append(ALIVE)
+        self._events.append(index * 2)
+        live = self.live[device] = self.live.get(device, 0) + nbytes
+        if live > self.peaks.get(device, 0):
+            self.peaks[device] = live
+            self.peak_events[device] = now + 1
+        return index
+
     def kind(self, index: int) -> Kind:
         """What evidence says, and nothing beyond."""
-        return self.claimed(index)
+        return _KINDS[self._kind[index]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +131,7 @@ class _Follower:
         stacks = (tuple(snapshot.stack(number)) for number in range(len(snapshot.stacks)))
         self._callers = [caller(frames, is_users, native=native or not len(self._events)) for frames in stacks]
         self._ledger = _Ledger()
+        self._numbers = [self._ledger.number(who, self._name) for who in self._callers]
         self._stacks, self._addresses = array("i"), array("Q")
         self._freed_in = array("b")  # by record: the phase in which it was freed, or _NOT_FREED
         self._lost = 0
@@ -123,22 +151,22 @@ class _Follower:
             if ends and place == ends[0]:
                 ledger.mark(STEPS)
                 del ends[0]
-            if action == Action.ALLOC:
+            if action == _ALLOC:
                 if address in live:  # its freeing was not recorded
                     self._lost += 1
                     self._free(live.pop(address), 0)
                 live[address] = self._allocate(address, size, stack)
-            elif action == Action.FREE_REQUESTED or (action == Action.FREE_COMPLETED and address not in waiting):
+            elif action == _FREE_REQUESTED or (action == _FREE_COMPLETED and address not in waiting):
                 index = live.pop(address, None)
                 if index is not None:
                     self._free(index, stack)
-                    if action == Action.FREE_REQUESTED:
+                    if action == _FREE_REQUESTED:
                         waiting[address] = index
-                elif action == Action.FREE_REQUESTED:
+                elif action == _FREE_REQUESTED:
                     self._lost += 1
-            elif action == Action.FREE_COMPLETED:
+            elif action == _FREE_COMPLETED:
                 del waiting[address]
-            elif action == Action.OOM:
+            elif action == _OOM:
                 failures.append(Failure(place, ledger.now, size, events.free.get(place, 0), Stack(stack)))
         for _ in ends:
             ledger.mark(STEPS)
@@ -160,12 +188,11 @@ class _Follower:
     # --- records
 
     def _allocate(self, address: int, size: int, stack: int) -> int:
-        who = self._callers[stack]
         self._stacks.append(stack)
         self._addresses.append(address)
         self._freed_in.append(_NOT_FREED)
         self._places.append(self._place)
-        return self._ledger.allocate(size, self._name, who.site, who.operation, who.phase is Phase.BACKWARD)
+        return self._ledger.add(size, self._name, self._numbers[stack])
 
     def _free(self, index: int, stack: int) -> None:
         self._places.append(self._place)
@@ -179,10 +206,10 @@ class _Follower:
         gone: dict[int, int] = {}  # freed by the trace without having been allocated by it
         ends: set[int] = set()  # what the trace shows to be allocated at its end
         for action, address, size in zip(events.actions, events.addresses, events.sizes, strict=True):
-            if action == Action.ALLOC:
+            if action == _ALLOC:
                 seen.add(address)
                 ends.add(address)
-            elif action in (Action.FREE_REQUESTED, Action.FREE_COMPLETED):
+            elif action in (_FREE_REQUESTED, _FREE_COMPLETED):
                 ends.discard(address)
                 if address not in seen:
                     gone[address] = size
@@ -211,7 +238,7 @@ class _Follower:
             return [bisect_left(events.times, time) for time in told]
         ends, before = [], Phase.OTHER
         for place, (action, stack) in enumerate(zip(events.actions, events.stacks, strict=True)):
-            if action != Action.ALLOC:
+            if action != _ALLOC:
                 continue
             phase = self._callers[stack].phase
             if phase in _PHASES:
