@@ -1,4 +1,4 @@
-"""The module that the examples of `extend` name."""
+"""The module that the examples of `plugins` name."""
 
 from __future__ import annotations
 

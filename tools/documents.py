@@ -446,7 +446,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "concise": lambda: shown(EXAMPLE, "--output-format", "concise"),
     **{
         name: functools.partial(shown, SHORT_EXAMPLE, "--output-format", name)
-        for name in ("json", "json-lines", "github", "gitlab", "junit", "pylint", "rdjson", "markdown")
+        for name in ("json", "json-lines", "github", "azure", "gitlab", "junit", "pylint", "rdjson", "markdown")
     },
     "grouped": lambda: shown(EXAMPLE, "--output-format", "grouped"),
     "sarif": sarif,

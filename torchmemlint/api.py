@@ -74,7 +74,7 @@ def check_source(
     select: Iterable[str] | None = None,
     extend_select: Iterable[str] = (),
     ignore: Iterable[str] = (),
-    extend: Iterable[PathLike] = (),
+    plugins: Iterable[PathLike] = (),
     target_torch: str | None = None,
     settings: Mapping[str, object] | None = None,
     config: PathLike | None = None,
@@ -88,7 +88,7 @@ def check_source(
     `isolated` leaves all configuration files out.
 
     `select`, `extend_select` and `ignore` hold rule selectors (codes, prefixes, names or `"ALL"`) and win over the
-    configuration, as the options of that name do. `extend` brings rules of your own: names of modules, and paths of
+    configuration, as the options of that name do. `plugins` brings rules of your own: names of modules, and paths of
     files or folders; those of installed plugins are there without it. `target_torch` is the oldest release of torch
     that the code supports, such as `"2.4"`. `settings` is a table with any other keys of `[tool.torchmemlint]`.
 
@@ -103,7 +103,7 @@ def check_source(
     """
     with _their_turn():
         resolver = _resolver(
-            select, extend_select, ignore, extend, target_torch, settings, config, isolated, alone=path is None
+            select, extend_select, ignore, plugins, target_torch, settings, config, isolated, alone=path is None
         )
         return list(_result(source, path, resolver).findings)
 
@@ -116,7 +116,7 @@ def fix_source(
     select: Iterable[str] | None = None,
     extend_select: Iterable[str] = (),
     ignore: Iterable[str] = (),
-    extend: Iterable[PathLike] = (),
+    plugins: Iterable[PathLike] = (),
     target_torch: str | None = None,
     settings: Mapping[str, object] | None = None,
     config: PathLike | None = None,
@@ -135,7 +135,7 @@ def fix_source(
 
     with _their_turn():
         resolver = _resolver(
-            select, extend_select, ignore, extend, target_torch, settings, config, isolated, alone=path is None
+            select, extend_select, ignore, plugins, target_torch, settings, config, isolated, alone=path is None
         )
         result = _result(source, path, resolver, Fixing.PREVIEW, unsafe=unsafe)
         fixed = result.fixed
@@ -156,7 +156,7 @@ def check_paths(
     select: Iterable[str] | None = None,
     extend_select: Iterable[str] = (),
     ignore: Iterable[str] = (),
-    extend: Iterable[PathLike] = (),
+    plugins: Iterable[PathLike] = (),
     target_torch: str | None = None,
     settings: Mapping[str, object] | None = None,
     config: PathLike | None = None,
@@ -182,7 +182,7 @@ def check_paths(
         raise ValueError(f"jobs: expected a number from 1 on, or None, found {jobs}")
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     with _their_turn():
-        resolver = _resolver(select, extend_select, ignore, extend, target_torch, settings, config, isolated)
+        resolver = _resolver(select, extend_select, ignore, plugins, target_torch, settings, config, isolated)
         found = discover([Path(path) for path in given], resolver.settings_for)
         if not found.files:
             resolver.settings_for(Path.cwd())  # says what is wrong with the arguments, which nobody else has read
@@ -208,7 +208,7 @@ def _resolver(
     select: Iterable[str] | None,
     extend_select: Iterable[str],
     ignore: Iterable[str],
-    extend: Iterable[PathLike],
+    plugins: Iterable[PathLike],
     target_torch: str | None,
     settings: Mapping[str, object] | None,
     config: PathLike | None,
@@ -222,10 +222,10 @@ def _resolver(
     from torchmemlint.config.selection import Selection
     from torchmemlint.rules.extensions import extension_of
 
-    if isinstance(extend, str | os.PathLike):
-        raise ConfigError(f"extend: expected a list of modules and paths, found {extend!r}")
-    words = tuple(extension_of(word) for word in extend)
-    layer = override(Layer(extend=words), read_layer(settings or {}, "settings", words))
+    if isinstance(plugins, str | os.PathLike):
+        raise ConfigError(f"plugins: expected a list of modules and paths, found {plugins!r}")
+    words = tuple(extension_of(word) for word in plugins)
+    layer = override(Layer(plugins=words), read_layer(settings or {}, "settings", words))
     if target_torch is not None:
         layer = override(layer, read_layer({"target-torch": target_torch}, "target_torch"))
     selection = Selection(

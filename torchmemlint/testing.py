@@ -76,18 +76,18 @@ def check_fixture(
     path: str | os.PathLike[str],
     *,
     select: Iterable[str],
-    extend: Iterable[str | os.PathLike[str]] = (),
+    plugins: Iterable[str | os.PathLike[str]] = (),
     unsafe: bool = False,
 ) -> None:
     """Check one program against its comments and, where there is one, against its fixed twin.
 
-    `select` names the rules, as for `check_source`; `extend` brings those that are not installed; `unsafe` applies
+    `select` names the rules, as for `check_source`; `plugins` brings those that are not installed; `unsafe` applies
     unsafe fixes, too. The program stands alone: no configuration and no other file counts. Raises `AssertionError`
     that says what is missing and what is too much.
     """
-    path, select, extend = Path(path), tuple(select), tuple(extend)
+    path, select, plugins = Path(path), tuple(select), tuple(plugins)
     text = decode(path.read_bytes()).text
-    findings = check_source(text, select=select, extend=extend)
+    findings = check_source(text, select=select, plugins=plugins)
     announced = expectations(text)
     if bool(announced) is not path.name.startswith("bad_"):
         raise AssertionError(f"{path}: {'good_ files announce no finding' if announced else 'no `# expect: CODE`'}")
@@ -97,7 +97,7 @@ def check_fixture(
         raise AssertionError("\n".join((f"{path}: not exactly what is announced", *lines)))
     twin = path.with_name(path.stem + _FIXED)
     if twin.exists():
-        _check_fixed(_IN_TEXT.sub("", text), twin, select, extend, unsafe)
+        _check_fixed(_IN_TEXT.sub("", text), twin, select, plugins, unsafe)
 
 
 def _compared(announced: list[Expected], findings: list[Finding]) -> tuple[list[Expected], list[Expected]]:
@@ -121,11 +121,11 @@ def _compared(announced: list[Expected], findings: list[Finding]) -> tuple[list[
 
 
 def _check_fixed(
-    text: str, twin: Path, select: tuple[str, ...], extend: tuple[str | os.PathLike[str], ...], unsafe: bool
+    text: str, twin: Path, select: tuple[str, ...], plugins: tuple[str | os.PathLike[str], ...], unsafe: bool
 ) -> None:
     import difflib
 
-    fixed = fix_source(text, select=select, extend=extend, unsafe=unsafe)
+    fixed = fix_source(text, select=select, plugins=plugins, unsafe=unsafe)
     wanted = decode(twin.read_bytes()).text
     if fixed.text != wanted:
         rows = (wanted.splitlines(), fixed.text.splitlines())
@@ -134,6 +134,6 @@ def _check_fixed(
         raise AssertionError("\n".join((f"{twin}: fixing makes something else", *lines, *reasons)))
     if not fixed.applied:
         raise AssertionError(f"{twin}: nothing was fixed")
-    if fix_source(fixed.text, select=select, extend=extend, unsafe=unsafe).applied:
+    if fix_source(fixed.text, select=select, plugins=plugins, unsafe=unsafe).applied:
         raise AssertionError(f"{twin}: fixing it again changes it")
     compile(fixed.text, str(twin), "exec", dont_inherit=True)

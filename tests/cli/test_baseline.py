@@ -212,15 +212,55 @@ def test_another_file(project: Path, run: Run) -> None:
     assert run().code == 2
 
 
-def test_each_configuration_has_its_own(project: Path, run: Run) -> None:
+@pytest.fixture
+def parts(project: Path) -> Path:
+    """A project with a part that has a configuration of its own."""
     (project / "part").mkdir()
     (project / "part" / "torchmemlint.toml").write_text("")
     (project / "part" / "a.py").write_text(CODE)
     (project / "train.py").write_text(CODE)
-    warned = run("baseline", "create")
-    assert "part/torchmemlint-baseline.json" in warned.err
-    assert codes(run) == ["TML101", "TML102"]  # those in part/
-    assert run("baseline", "create", f"--baseline=part/{NAME}", "part").code == 0
+    return project
+
+
+def test_each_configuration_has_its_own(parts: Path, run: Run) -> None:
+    created = run("baseline", "create")
+    assert created.out == (f"Wrote 2 findings in 1 file to {NAME}.\nWrote 2 findings in 1 file to part/{NAME}.\n")
+    assert created.err == ""
+    assert codes(run) == []
+    assert f"Left out 4 problems in 2 files {NAME}." in run().out
+    assert [entry["path"] for entry in entries(parts / "part" / NAME)] == ["a.py", "a.py"]
+    (parts / "part" / "a.py").write_text("import torch\nx = LEAK101\n")
+    assert run("baseline", "update").out == (
+        f"Dropped 1 finding that no longer occurs; 1 is left in part/{NAME}.\n"
+        f"Dropped 0 findings that no longer occur; 2 are left in {NAME}.\n"
+    )
+    (parts / "part" / "a.py").write_text("import torch\n")
+    run("baseline", "create", "--force")
+    assert entries(parts / "part" / NAME) == []
+
+
+def test_one_part_alone(parts: Path, run: Run) -> None:
+    assert run("baseline", "create", "part").out == f"Wrote 2 findings in 1 file to part/{NAME}.\n"
+    assert not (parts / NAME).exists()
+    assert codes(run) == ["TML101", "TML102"]  # those beside it
+    refused = run("baseline", "create")
+    assert refused.code == 2
+    assert f"part/{NAME}: there is a baseline already" in " ".join(refused.err.split())
+    assert run("baseline", "update", "part").out == "Dropped 0 findings that no longer occur; 2 are left.\n"
+
+
+def test_all_in_one_file(parts: Path, run: Run) -> None:
+    assert run("baseline", "create", "--baseline=all.json").out == "Wrote 4 findings in 2 files to all.json.\n"
+    assert run("--baseline=all.json").code == 0
+    (parts / "part" / "a.py").write_text("import torch\n")
+    updated = run("baseline", "update", "--baseline=all.json")
+    assert updated.out == "Dropped 2 findings that no longer occur; 2 are left.\n"
+
+
+def test_one_that_is_inherited(parts: Path, run: Run) -> None:
+    (parts / ".torchmemlint.toml").write_text('baseline = "known.json"\n')
+    (parts / "part" / "torchmemlint.toml").write_text('extend = "../.torchmemlint.toml"\n')
+    assert run("baseline", "create").out == "Wrote 4 findings in 2 files to known.json.\n"
     assert codes(run) == []
 
 

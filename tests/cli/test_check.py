@@ -312,7 +312,7 @@ def test_show_files_and_settings(run: Run, project: Path) -> None:
     assert run("--show-files", ".") == (0, f"{project / 'a.py'}\n{project / 'b.py'}\n", "")
     code, out, _ = run("--show-settings", "--select=TML1", "--fail-on=error", "--confidence=possible", ".")
     assert code == 0
-    assert 'rules = ["TML000", "TML101", "TML102"]' in out
+    assert 'rules = ["TML000", "TML001", "TML002", "TML101", "TML102"]' in out
     assert 'fail-on = "error"' in out
     assert 'confidence = "possible"' in out
 

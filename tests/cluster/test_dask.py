@@ -173,8 +173,8 @@ def test_doubts_come_back_and_how_many_findings_are_not_shown(
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(remote, "_IDLE", remote._Idle())  # processes that wait do not know that path
     with cluster(processes=False) as found, connected(found.scheduler_address) as executor:
-        there = run(request(project, executor, extend=("doubting_rules",)))
-    here = run(request(project, extend=("doubting_rules",)))
+        there = run(request(project, executor, plugins=("doubting_rules",)))
+    here = run(request(project, plugins=("doubting_rules",)))
     assert shown(there) == shown(here)
     doubted = [finding.doubts for finding in there.findings if finding.code == "DBT101"]
     assert set(doubted) == {(Doubt.GIVEN,)}
@@ -213,7 +213,7 @@ def test_what_takes_workers_along_is_reported_and_all_else_is_checked(
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     allowed = {"distributed.scheduler.allowed-failures": 0}
     with cluster(processes=True, **allowed) as found, connected(found.scheduler_address) as executor:
-        there = run(request(project, executor, extend=("killer_rules",)))
+        there = run(request(project, executor, plugins=("killer_rules",)))
     (project / "deadly.py").write_text("print('nothing')\n")
     here = run(request(project))
     deadly = [one for one in there.findings if one.filename.name == "deadly.py"]
@@ -274,7 +274,7 @@ def test_all_workers_go(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_worker_of_another_kind(threads: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     here = dict(stamp.own())
     answers = iter([here | {"torchmemlint": "9.9.9 (abcd)"}, here, here])
-    monkeypatch.setattr(stamp, "own", lambda extend=(): next(answers))
+    monkeypatch.setattr(stamp, "own", lambda plugins=(): next(answers))
     differs = pytest.raises(ClusterError, match=r"torchmemlint is .* there and 9.9.9 \(abcd\) here")
     with differs, connected(threads.scheduler_address):
         raise AssertionError
@@ -284,7 +284,7 @@ def test_a_worker_that_comes_later_is_of_another_kind(
     project: Path, threads: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with connected(threads.scheduler_address) as executor:
-        monkeypatch.setattr(stamp, "own", lambda extend=(): {"torchmemlint": "9.9.9 (abcd)"})
+        monkeypatch.setattr(stamp, "own", lambda plugins=(): {"torchmemlint": "9.9.9 (abcd)"})
         with pytest.raises(ClusterError, match="a worker would not find the same as this machine: Python is missing"):
             run(request(project, executor))
 
@@ -326,7 +326,7 @@ def test_interrupted(project: Path, threads: Any, monkeypatch: pytest.MonkeyPatc
         (("--executor", "dask://host:1", "--fix"), "--fix changes files, which is done here"),
         (("--executor", "dask://host:1", "--add-ignores"), "--add-ignores changes files"),
         (("--executor", "dask://host:1", "-"), "not for standard input"),
-        (("--executor", "dask://host:1", "--extend", "{path}"), "a file does not reach the workers"),
+        (("--executor", "dask://host:1", "--plugins", "{path}"), "a file does not reach the workers"),
     ],
 )
 def test_refused(arguments: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

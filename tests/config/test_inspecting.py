@@ -58,7 +58,7 @@ slect = []
 ignore = ["graph-acumulation",
    "TML101", "TML999"]
 preset = "strickt"
-extend = ["acme_nothing", "./x"]
+plugins = ["acme_nothing", "./x"]
 target-torch = "2"
 exclude = "a"
 
@@ -125,7 +125,7 @@ def test_problems_agree_with_the_reader(run: Run, tmp_path: Path) -> None:
     """Whatever stops a check is found, and nothing else is."""
     file = tmp_path / "torchmemlint.toml"
     for option in OPTIONS:
-        if option.key in ("extend", "contracts"):
+        if option.key in ("plugins", "contracts"):
             continue
         for value in ("1", '"x"', "[]", '["x"]', "{}", "true", '{"x" = "y"}'):
             file.write_text(f"{option.key} = {value}\n")

@@ -11,7 +11,7 @@ from torchmemlint import check_source
 from torchmemlint.cli.check import check
 from torchmemlint.config.layers import read_layer
 from torchmemlint.config.presets import BY_NAME, PRESETS
-from torchmemlint.config.selection import Selection, enabled
+from torchmemlint.config.selection import ALWAYS, Selection, enabled
 from torchmemlint.config.settings import resolve
 from torchmemlint.findings import Severity
 from torchmemlint.rules import registry
@@ -110,7 +110,7 @@ def test_inference_says_nothing_of_backwards() -> None:
         ({"preset": "leaks-only", "extend-select": ["TML301"]}, codes("leaks-only") | {"TML301"}),
         ({"preset": "leaks-only", "ignore": ["TML101"]}, codes("leaks-only") - {"TML101"}),
         ({"preset": "leaks-only", "severity": {"TML101": "off"}}, codes("leaks-only") - {"TML101"}),
-        ({"preset": "strict", "select": ["TML101"]}, {"TML000", "TML101"}),
+        ({"preset": "strict", "select": ["TML101"]}, {*ALWAYS, "TML101"}),
         ({"preset": "strict", "ignore": ["TML3", "TML4"]}, {c for c in codes("strict") if c[3] not in "34"}),
     ],
 )
@@ -136,7 +136,7 @@ def test_a_preset_of_the_command_line_starts_afresh() -> None:
         "TML102"
     }
     assert enabled([configured, Selection(("TML2",), preset="leaks-only")], rules) == {
-        "TML000", *(rule.code for rule in registry.all_rules() if rule.code.startswith("TML2"))
+        *ALWAYS, *(rule.code for rule in registry.all_rules() if rule.code.startswith("TML2"))
     }  # fmt: skip
 
 

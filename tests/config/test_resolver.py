@@ -6,8 +6,9 @@ from torchmemlint.config import layers
 from torchmemlint.config.errors import ConfigError
 from torchmemlint.config.layers import Layer, override, read_inline, read_layer
 from torchmemlint.config.options import OPTIONS
+from torchmemlint.config.patterns import Rooted
 from torchmemlint.config.resolver import Resolver
-from torchmemlint.config.selection import Selection
+from torchmemlint.config.selection import ALWAYS, Selection
 from torchmemlint.doubts import Confidence
 from torchmemlint.findings import Severity
 
@@ -45,7 +46,7 @@ def test_every_option(root: Path) -> None:
     (root / ".torchmemlint.toml").unlink()
     (root / "pyproject.toml").write_text(FULL)
     settings = Resolver(root).settings_for(root)
-    assert settings.rules == {"TML000", "TML101", "TML201"}
+    assert settings.rules == {*ALWAYS, "TML101", "TML201"}
     assert settings.source == root / "pyproject.toml"
     assert dict(settings.severities) == {"TML101": Severity.ERROR, "TML102": Severity.ADVICE}
     assert settings.fail_on is Severity.ERROR
@@ -53,9 +54,9 @@ def test_every_option(root: Path) -> None:
     assert (settings.exclude, settings.extend_exclude) == (("third_party/",), ("gen_*.py",))
     assert not settings.respect_gitignore
     assert (settings.cache_dir, settings.target_torch) == (root / "cache", "2.4")
-    assert settings.rules_for(str(root / "src/a.py")) == {"TML000", "TML101", "TML201"}
-    assert settings.rules_for(str(root / "tests/a.py")) == {"TML000"}
-    assert settings.rules_for(str(root / "setup.py")) == {"TML000", "TML201"}
+    assert settings.rules_for(str(root / "src/a.py")) == {*ALWAYS, "TML101", "TML201"}
+    assert settings.rules_for(str(root / "tests/a.py")) == {*ALWAYS}
+    assert settings.rules_for(str(root / "setup.py")) == {*ALWAYS, "TML201"}
 
 
 @pytest.mark.parametrize("folder", ["/tmp/elsewhere", "../beside", "a/../../beside", "."])
@@ -83,7 +84,7 @@ def test_nearest_configuration_wins_and_is_not_merged(root: Path) -> None:
     (root / "a" / "pyproject.toml").write_text("[project]\nname = 'a'\n")
     (root / "a" / "b" / "pyproject.toml").write_text("[tool.ruff]\n")
     resolver = Resolver(root)
-    assert resolver.settings_for(root).rules == {"TML000", "TML201", "TML204"}
+    assert resolver.settings_for(root).rules == {*ALWAYS, "TML201", "TML204"}
     nearest = resolver.settings_for(root / "a" / "b" / "c")
     assert nearest.root == root / "a"
     assert "TML301" in nearest.rules
@@ -96,14 +97,14 @@ def test_own_file_before_pyproject(root: Path, hidden: str) -> None:
     (root / ".torchmemlint.toml").unlink()
     (root / "pyproject.toml").write_text("[tool.torchmemlint]\nselect = ['TML2']\n")
     (root / hidden).write_text("select = ['TML1']\n")
-    assert Resolver(root).settings_for(root).rules == {"TML000", "TML101", "TML102"}
+    assert Resolver(root).settings_for(root).rules == {*ALWAYS, "TML101", "TML102"}
 
 
 def test_explicit_file_isolated_and_bounded(root: Path) -> None:
     (root / ".torchmemlint.toml").write_text("select = ['TML1']\n")
     (root / "other.toml").write_text("select = ['TML4']\n")
     (root / "sub").mkdir()
-    assert Resolver(root, config=root / "other.toml").settings_for(root / "sub").rules == {"TML000", "TML401"}
+    assert Resolver(root, config=root / "other.toml").settings_for(root / "sub").rules == {*ALWAYS, "TML401"}
     assert "TML301" in Resolver(root, isolated=True).settings_for(root / "sub").rules
     assert "TML301" not in Resolver(root / "sub").settings_for(root / "sub").rules
     assert "TML301" in Resolver(root / "sub", bounded=True).settings_for(root / "sub").rules
@@ -113,9 +114,9 @@ def test_command_line_over_files(root: Path) -> None:
     (root / ".torchmemlint.toml").write_text("select = ['TML1']\nfail-on = 'error'\n")
     layer = override(read_inline("fail-on = 'advice'"), Layer(extend_exclude=("x",)))
     settings = Resolver(root, layer=layer, selection=Selection(("TML4",))).settings_for(root)
-    assert settings.rules == {"TML000", "TML401"}
+    assert settings.rules == {*ALWAYS, "TML401"}
     assert settings.fail_on is Severity.ADVICE
-    assert settings.extend_exclude == ("x",)
+    assert settings.extend_exclude == (Rooted("x", root),)
 
 
 @pytest.mark.parametrize(

@@ -104,8 +104,19 @@ def test_our_own_configuration_passes() -> None:
         {"cache-dir": 3},
         {"target-torch": "2"},
         {"target-torch": "2.x"},
-        {"extend": ["./x"]},
-        {"extend": ["a..b"]},
+        {"plugins": ["./x"]},
+        {"required-version": "new"},
+        {"required-version": ">=0.1,"},
+        {"required-version": "~=1"},
+        {"required-version": 1},
+        {"extend": "../setup.cfg"},
+        {"extend": ["acme_rules"]},
+        {"output-format": "text"},
+        {"output-format": "json:x.json"},
+        {"fix": "yes"},
+        {"unfixable": ["TML9"]},
+        {"extend-per-file-ignores": {"a": "TML1"}},
+        {"plugins": ["a..b"]},
         {"contracts": {"acme": []}},
         {"contracts": {"acme": {"no-gard": []}}},
         {"contracts": {"acme": {"no-grad": "acme.x"}}},
@@ -128,7 +139,8 @@ _TEXTS = st.one_of(
 _SCALARS = st.one_of(_TEXTS, st.booleans(), st.integers(-2, 3), st.floats(0, 2))
 _LISTS = st.lists(st.one_of(_SELECTORS, _SCALARS), max_size=3)
 _TABLES = st.dictionaries(_TEXTS, st.one_of(_SCALARS, st.lists(_SELECTORS, max_size=2)), max_size=2)
-_KEYS = [option.key for option in OPTIONS if option.key not in ("contracts", "extend")]  # no such modules are installed
+# No such modules are installed; and whether a version is this one, no schema knows.
+_KEYS = [option.key for option in OPTIONS if option.key not in ("contracts", "plugins", "required-version")]
 _LEVELS = st.dictionaries(_SELECTORS, st.sampled_from(["off", "error", "of"]))
 _VALUES = st.one_of(_SCALARS, _LISTS, st.lists(_SELECTORS, max_size=3), _TABLES, _LEVELS)
 

@@ -38,7 +38,7 @@ def test_findings_are_diagnostics(site: Path, project: Path) -> None:
     (site / "acme_lints.py").write_text(
         rule().replace("    why = ", "    url = 'https://acme.example/101'\n    why = ")
     )
-    (project / "torchmemlint.toml").write_text('extend = ["acme_lints"]\n')
+    (project / "torchmemlint.toml").write_text('plugins = ["acme_lints"]\n')
     found = checked(project)
     assert [finding.code for finding in found.all] == ["ACM101"]
     presenter = Presenter("utf-16", lambda path: PROGRAM, lsp.ClientCapabilities())
@@ -52,7 +52,7 @@ def test_a_plugin_that_fails_is_said(site: Path, project: Path) -> None:
     (site / "acme_lints.py").write_text(
         broken[: broken.index("        for call in")] + "        raise ValueError('no')\n"
     )
-    (project / "torchmemlint.toml").write_text('extend = ["acme_lints"]\n')
+    (project / "torchmemlint.toml").write_text('plugins = ["acme_lints"]\n')
     assert checked(project).failed
 
 

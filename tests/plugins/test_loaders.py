@@ -127,5 +127,5 @@ def test_a_rule_asks_for_loaders(tmp_path: Path) -> None:
     (tmp_path / "acme.py").write_text(text[: text.index("        for call in")] + body)
     path = tmp_path / "loading.py"
     path.write_text(HELPER + "\nloader = make([1])\n")
-    found = check_paths(path, extend=[tmp_path / "acme.py"], select=["ACM"])
+    found = check_paths(path, plugins=[tmp_path / "acme.py"], select=["ACM"])
     assert [(one.span.start.row, one.message) for one in found] == [(5, "0 workers")]

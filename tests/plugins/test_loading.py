@@ -18,8 +18,8 @@ from torchmemlint.rules.extensions import PluginError, extension, extension_of, 
 from .conftest import Run, forget, install, rule
 
 
-def codes_of_plugins(extend: tuple[str, ...] = ()) -> set[str]:
-    return set(registry.known(extend).brought_by)
+def codes_of_plugins(plugins: tuple[str, ...] = ()) -> set[str]:
+    return set(registry.known(plugins).brought_by)
 
 
 def test_without_plugins_there_are_our_own_rules_alone() -> None:
@@ -208,7 +208,7 @@ def test_two_plugins_may_share_their_letters(site: Path) -> None:
 
 def test_extend_names_installed_modules(site: Path, project: Path, run: Run) -> None:
     (site / "acme_lints.py").write_text(rule())
-    (project / "torchmemlint.toml").write_text('extend = ["acme_lints"]\n')
+    (project / "torchmemlint.toml").write_text('plugins = ["acme_lints"]\n')
     assert run("a.py", "--output-format=concise").out.startswith("a.py:6:9: ACM101 [*] No bound")
     assert run("a.py", "--select", "ACM").code == 1
     assert run("a.py", "--isolated").code == 0
@@ -218,11 +218,11 @@ def test_extend_names_installed_modules(site: Path, project: Path, run: Run) -> 
     "word", ["./rules", "rules/acme.py", "../rules.py", "/tmp/rules", "acme-rules", "", "acme rules", "C:\\x"]
 )
 def test_a_configuration_names_no_paths(project: Path, run: Run, word: str) -> None:
-    (project / "torchmemlint.toml").write_text(f"extend = ['{word}']\n")
+    (project / "torchmemlint.toml").write_text(f"plugins = ['{word}']\n")
     code, _, err = run("a.py")
     assert code == 2
-    assert "`extend`: " in err
-    assert "--extend" in err
+    assert "`plugins`: " in err
+    assert "--plugins" in err
 
 
 def test_the_tree_that_is_checked_runs_nothing(project: Path, tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_the_tree_that_is_checked_runs_nothing(project: Path, tmp_path: Path) ->
     (project / "acme_evil.py").write_text("import torchmemlint\n" + evil)
     (project / "conftest.py").write_text(evil)
     install(project, "acme-evil", "acme = acme_evil")
-    for configuration, code in (("", 0), ('extend = ["acme_evil"]', 2)):
+    for configuration, code in (("", 0), ('plugins = ["acme_evil"]', 2)):
         (project / "torchmemlint.toml").write_text(configuration + "\n")
         for start in (
             ["-m", "torchmemlint"],
@@ -254,7 +254,7 @@ def test_the_tree_that_is_checked_runs_nothing(project: Path, tmp_path: Path) ->
 def test_modules_that_do_not_speak_of_us_are_not_run(site: Path, project: Path, tmp_path: Path, run: Run) -> None:
     (site / "acme_tool.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
     for name in ("acme_tool", "this", "sys", "__hello__"):
-        (project / "torchmemlint.toml").write_text(f'extend = ["{name}"]\n')
+        (project / "torchmemlint.toml").write_text(f'plugins = ["{name}"]\n')
         code, _, err = run("a.py")
         assert code == 2
         assert "it is no module of rules" in err
@@ -280,12 +280,12 @@ def test_looking_for_a_module_does_not_run_the_packages_around_it(site: Path, tm
 
 def test_what_is_wrong_with_extend_is_said_with_the_file(site: Path, project: Path, run: Run) -> None:
     (site / "acme_lints.py").write_text("import torchmemlint\nraise ValueError('no')\n")
-    (project / "torchmemlint.toml").write_text('extend = ["acme_lints"]\n')
+    (project / "torchmemlint.toml").write_text('plugins = ["acme_lints"]\n')
     code, out, err = run("a.py")
     assert (code, out) == (2, "")
     assert (
-        f"{project / 'torchmemlint.toml'}: `extend`: module `acme_lints` (by `extend`) cannot be loaded: ValueError: no"
-        in err
+        f"{project / 'torchmemlint.toml'}: `plugins`: module `acme_lints` (by `plugins`) cannot be loaded: "
+        "ValueError: no" in err
     )
 
 
@@ -307,19 +307,19 @@ def test_files_and_folders_on_the_command_line(project: Path, run: Run) -> None:
     folder.mkdir()
     (folder / "one.py").write_text("from .shared import BOUND\n" + rule("LOC101", "one", "One"))
     (folder / "shared.py").write_text("BOUND = 100_000\n")
-    assert "ACM101" in run("a.py", "--extend", "acme.py", "--output-format=concise").out
-    assert "LOC101" in run("a.py", "--extend", "./lint_rules/", "--output-format=concise").out
+    assert "ACM101" in run("a.py", "--plugins", "acme.py", "--output-format=concise").out
+    assert "LOC101" in run("a.py", "--plugins", "./lint_rules/", "--output-format=concise").out
     both = run(
-        "a.py", "--extend", "lint_rules", "--extend", "acme.py", "--select", "ACM,LOC", "--output-format=concise"
+        "a.py", "--plugins", "lint_rules", "--plugins", "acme.py", "--select", "ACM,LOC", "--output-format=concise"
     )
     assert (both.code, both.out.count("No bound")) == (1, 2)
-    assert run("a.py", "--config", 'extend = ["acme"]').code == 2
+    assert run("a.py", "--config", 'plugins = ["acme"]').code == 2
 
 
 @pytest.mark.parametrize(("word", "message"), [("nothing.py", "there is no such folder"), ("a.py", "brings no rules")])
 def test_wrong_paths_on_the_command_line(project: Path, run: Run, word: str, message: str) -> None:
     (project / "a.py").write_text("x = 1\n")
-    code, out, err = run("a.py", "--extend", word)
+    code, out, err = run("a.py", "--plugins", word)
     assert (code, out) == (2, "")
     assert message in err
     assert str(project / word) in err

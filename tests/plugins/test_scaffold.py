@@ -32,9 +32,9 @@ def test_what_is_made_passes_its_own_tests(project: Path, run: Run) -> None:
     programs = fixtures_in("torchmemlint-acm/fixtures")
     assert len(programs) == 4
     for path in programs:
-        check_fixture(path, select=[path.parent.name[:6]], extend=[SOURCES], unsafe=True)
+        check_fixture(path, select=[path.parent.name[:6]], plugins=[SOURCES], unsafe=True)
     with pytest.raises(AssertionError, match="surplus  line 9: ACM102"):
-        check_fixture(programs[0], select=["ACM"], extend=[SOURCES])
+        check_fixture(programs[0], select=["ACM"], plugins=[SOURCES])
 
 
 def test_what_is_made_is_clean_and_typed(project: Path, run: Run) -> None:
@@ -137,10 +137,10 @@ def test_fixtures_are_told_from_what_is_found(tmp_path: Path, name: str, comment
     path = tmp_path / name
     path.write_text(PROGRAM.rstrip("\n") + comment + "\n")
     if message is None:
-        check_fixture(path, select=["ACM"], extend=[tmp_path / "acme.py"])
+        check_fixture(path, select=["ACM"], plugins=[tmp_path / "acme.py"])
     else:
         with pytest.raises(AssertionError, match=re.escape(message)):
-            check_fixture(path, select=["ACM"], extend=[tmp_path / "acme.py"])
+            check_fixture(path, select=["ACM"], plugins=[tmp_path / "acme.py"])
 
 
 @pytest.mark.parametrize(
@@ -157,10 +157,10 @@ def test_fixed_twins(tmp_path: Path, fixed: str, message: str | None) -> None:
     path.write_text(PROGRAM.rstrip("\n") + "  # expect: ACM101\n")
     (tmp_path / "bad_one.fixed.py").write_text(fixed)
     if message is None:
-        check_fixture(path, select=["ACM"], extend=[tmp_path / "acme.py"])
+        check_fixture(path, select=["ACM"], plugins=[tmp_path / "acme.py"])
     else:
         with pytest.raises(AssertionError, match=message):
-            check_fixture(path, select=["ACM"], extend=[tmp_path / "acme.py"])
+            check_fixture(path, select=["ACM"], plugins=[tmp_path / "acme.py"])
 
 
 def test_the_documented_facts_are_there() -> None:

@@ -130,7 +130,7 @@ def test_the_rule_has_its_page(acme: Path, run: Run) -> None:
 def test_the_rule_of_an_extension_has_its_page(site: Path, project: Path, run: Run) -> None:
     (site / "acme_lints.py").write_text(rule())
     assert run("rule", "ACM101").code == 2
-    (project / "torchmemlint.toml").write_text('extend = ["acme_lints"]\n')
+    (project / "torchmemlint.toml").write_text('plugins = ["acme_lints"]\n')
     assert run("rule", "ACM101").code == 0
 
 
@@ -157,7 +157,7 @@ def test_results_of_earlier_runs_hold_until_a_plugin_changes(
         os.utime(lint, (when, when))
         forget()
         results._circumstances.cache_clear()
-        outcome = run("a.py", "--extend", str(lint), "--output-format=concise", "-v", *cache)
+        outcome = run("a.py", "--plugins", str(lint), "--output-format=concise", "-v", *cache)
         return "Not bounded" in outcome.out, "still holds" in outcome.err
 
     assert look(rule(), 1_700_000_000) == (False, False)
@@ -171,7 +171,7 @@ def test_configurations_of_one_run_may_differ(site: Path, project: Path, run: Ru
         folder = project / name
         folder.mkdir()
         (site / f"{name}.py").write_text(rule(code, name.replace("_", "-"), "Some"))
-        (folder / "torchmemlint.toml").write_text(f'extend = ["{name}"]\n')
+        (folder / "torchmemlint.toml").write_text(f'plugins = ["{name}"]\n')
         (folder / "a.py").write_text(PROGRAM)
     outcome = run(".", "--output-format=concise")
     lines = [line for line in outcome.out.splitlines() if "No bound" in line]
@@ -184,14 +184,15 @@ def test_configurations_of_one_run_may_differ(site: Path, project: Path, run: Ru
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("raise ZeroDivisionError('by zero')", "raised ZeroDivisionError: by zero"),
-        ("raise SystemExit(0)", "raised SystemExit: 0"),
-        ("return self.check(facts)", "raised RecursionError"),
-        ("return [3]", "gave int instead of `Finding`"),
-        ("return None", "raised TypeError"),
+        ("raise ZeroDivisionError('by zero')", "raised ZeroDivisionError at {line}: by zero"),
+        ("raise SystemExit(0)", "raised SystemExit at {line}: 0"),
+        ("return self.check(facts)", "raised RecursionError at {line}: "),
+        ("return [3]", ", at {check}, gave int instead of `Finding`"),
+        ("return None", "raised TypeError at {check}: "),
         ("yield report(type('Other', (), dict(code='TML101', name='x', severity=Severity.ERROR, why=''))(), facts, "
-         "Span(Position(1, 1), Position(1, 2)), '')", "gave a finding of TML101 x"),
-        ("yield report(self, facts, Span(Position(0, 1), Position(1, 2)), '')", "gave a place that is none"),
+         "Span(Position(1, 1), Position(1, 2)), '')", ", at {check}, gave a finding of TML101 x"),
+        ("yield report(self, facts, Span(Position(0, 1), Position(1, 2)), '')",
+         ", at {check}, gave a place that is none"),
     ],
 )  # fmt: skip
 def test_a_rule_that_fails_is_named(site: Path, project: Path, run: Run, body: str, message: str) -> None:
@@ -202,8 +203,13 @@ def test_a_rule_that_fails_is_named(site: Path, project: Path, run: Run, body: s
     (project / "c.py").write_text("print('never mentions it')\n")
     outcome = run(".", "--output-format=concise")
     assert outcome.code == 2
-    assert outcome.err.count("ACM101 of plugin `acme-lint 1.0` (entry point `acme = acme_lints`) ") == 2
-    assert message in outcome.err
+    assert outcome.err.count(": plugin error: ACM101 of plugin `acme-lint 1.0` (entry point `acme = acme_lints`)") == 2
+    last, file = text.count("\n"), site / "acme_lints.py"
+    check = text[: text.index("    def check(")].count("\n") + 1
+    assert message.format(line=f"{file}:{last}", check=f"{file}:{check}") in outcome.err
+    assert "internal error" not in outcome.err
+    for formatted in ("full", "markdown", "html"):
+        assert "All checks passed" not in run("c.py", "a.py", f"--output-format={formatted}", "--select=ACM").out
     assert run(".", "--ignore", "ACM").code == 1
     with pytest.raises(CheckError, match="acme-lint"):
         check_source(PROGRAM)
@@ -211,10 +217,10 @@ def test_a_rule_that_fails_is_named(site: Path, project: Path, run: Run, body: s
 
 def test_the_api_brings_rules(tmp_path: Path, project: Path) -> None:
     (tmp_path / "acme.py").write_text(rule())
-    extend = [tmp_path / "acme.py"]
-    assert [finding.code for finding in check_source(PROGRAM, extend=extend)] == ["ACM101"]
-    assert [finding.code for finding in check_paths(project, extend=extend, select=["ACM"])] == ["ACM101"]
-    assert fix_source(PROGRAM, extend=extend).applied
+    plugins = [tmp_path / "acme.py"]
+    assert [finding.code for finding in check_source(PROGRAM, plugins=plugins)] == ["ACM101"]
+    assert [finding.code for finding in check_paths(project, plugins=plugins, select=["ACM"])] == ["ACM101"]
+    assert fix_source(PROGRAM, plugins=plugins).applied
     assert check_source(PROGRAM) == []
 
 
@@ -239,9 +245,9 @@ def g(record_memory_history, torch2):
     "torch.cuda.memory._record_memory_history()"
     memory._record_memory_history()
 '''
-    findings = check_source(program, extend=[tmp_path / "acme.py"], select=["ACM"])
+    findings = check_source(program, plugins=[tmp_path / "acme.py"], select=["ACM"])
     assert [(one.span.start.row, one.span.start.column) for one in findings] == [(6, 2), (7, 9), (10, 14), (11, 13)]
-    fixed = fix_source(program, extend=[tmp_path / "acme.py"], select=["ACM"])
+    fixed = fix_source(program, plugins=[tmp_path / "acme.py"], select=["ACM"])
     assert fixed.text.count("max_entries=100_000") == 4
     assert fixed.remaining == ()
 
@@ -263,7 +269,7 @@ def test_worker_processes_that_are_spawned(project: Path, tmp_path: Path) -> Non
     """As on macOS and Windows: they have nothing of what this process has loaded."""
     (tmp_path / "acme.py").write_text(rule())
     (project / "b.py").write_text(PROGRAM)
-    arguments = [".", "--extend", str(tmp_path / "acme.py"), "--jobs=2", "--output-format=concise", "--isolated"]
+    arguments = [".", "--plugins", str(tmp_path / "acme.py"), "--jobs=2", "--output-format=concise", "--isolated"]
     script = f"""
 import sys
 from torchmemlint.engine import pool
@@ -313,7 +319,7 @@ def test_facts_of_other_files_are_reported_there(project: Path, tmp_path: Path) 
     (tmp_path / "acme.py").write_text(telling("*facts.passes(), *facts.backwards()", "'seen'"))
     (project / "helper.py").write_text(HELPER)
     (project / "a.py").write_text(USER)
-    found = check_paths(project, extend=[tmp_path / "acme.py"], select=["ACM"])
+    found = check_paths(project, plugins=[tmp_path / "acme.py"], select=["ACM"])
     assert [(one.filename.name, one.span.start.row) for one in found] == [("helper.py", 6), ("helper.py", 7)]
 
 
@@ -387,7 +393,7 @@ def test_passes_are_told_as_runs_show_them(project: Path, tmp_path: Path) -> Non
         telling("*facts.backwards(),", message).replace("ACM101", "ACM102").replace("unbounded-history", "other")
     )
     (project / "a.py").write_text(PASSES)
-    found = check_paths(project, extend=[tmp_path / "passes.py", tmp_path / "backwards.py"], select=["ACM"])
+    found = check_paths(project, plugins=[tmp_path / "passes.py", tmp_path / "backwards.py"], select=["ACM"])
     assert [(one.span.start.row, one.message) for one in found if one.code == "ACM101"] == [
         (20, "net True False None True"),
         (29, "net False True 26 False"),

@@ -112,6 +112,19 @@ def annotation(line: str) -> Annotation:
     return Annotation(command, pairs, data)
 
 
+def azure(text: str, root: Path) -> list[Found]:
+    found = []
+    for line in text.split("\n")[:-1]:
+        match = re.match(r"##vso\[task\.logissue ([^\]]*)\](.*)\Z", line)
+        assert match is not None, line
+        said = dict(one.split("=", 1) for one in match[1].split(";") if one)
+        path = said["sourcepath"]
+        for sign, character in {"%0D": "\r", "%0A": "\n", "%5D": "]", "%3B": ";", "%AZP25": "%"}.items():
+            path = path.replace(sign, character)
+        found.append(Found(path, int(said["linenumber"]), int(said["columnnumber"]), said["code"]))
+    return found
+
+
 def github(text: str, root: Path) -> list[Found]:
     found = []
     for line in text.split("\n")[:-1]:
@@ -221,6 +234,7 @@ READERS: dict[str, Reader] = {
     "json-lines": json_lines,
     "sarif": sarif,
     "github": github,
+    "azure": azure,
     "gitlab": gitlab,
     "junit": junit,
     "pylint": pylint,

@@ -83,6 +83,44 @@ def test_annotations_are_what_github_s_own_toolkit_would_write() -> None:
     assert node(TOOLKIT, text=json.dumps(read)) == text
 
 
+# --- Azure Pipelines
+
+
+def test_logging_commands() -> None:
+    first, second, third = render(report(accumulation(), evaluation(), loader()), "azure").splitlines()
+    assert first.startswith(
+        "##vso[task.logissue type=error;sourcepath=src/train.py;linenumber=9;columnnumber=9;code=TML101;]"
+        f"graph-accumulation: {accumulation().message}%0A"
+    )
+    assert "%0Asrc/meter.py:3: `meter` keeps its argument" in first
+    assert second.startswith("##vso[task.logissue type=warning;")
+    assert "]advice: " in third
+    assert render(report(), "azure") == ""
+
+
+AZURE = """
+import { text } from 'node:stream/consumers';
+import { commandFromString } from './node_modules/azure-pipelines-task-lib/taskcommand.js';
+const read = (await text(process.stdin)).split('\\n').slice(0, -1).map(commandFromString);
+process.stdout.write(JSON.stringify(read.map((one) => [one.command, one.properties, one.message, one.toString()])));
+"""
+
+
+@needs_packages
+def test_commands_are_what_microsoft_s_own_library_reads_and_writes() -> None:
+    found = [accumulation(), evaluation(), loader(), nasty(accumulation()), nasty(evaluation())]
+    text = render(report(*found), "azure")
+    read = json.loads(node(AZURE, text=text))
+    assert [one[3] for one in read] == text.splitlines()
+    assert {one[0] for one in read} == {"task.logissue"}
+    assert read[3][1]["sourcepath"] == "a b,c:d%é.py"
+    assert {one[1]["type"] for one in read} <= {"error", "warning"}  # all that Azure knows
+    for finding, (_, properties, message, _) in zip(found, read, strict=True):
+        assert (properties["code"], properties["linenumber"]) == (finding.code, str(finding.span.start.row))
+        assert f"{finding.name}: " in message
+    assert "100%, a: b next line ::error:: %0A; ]]> <b> é精" in read[3][2]
+
+
 # --- GitLab
 
 

@@ -84,7 +84,7 @@ def test_it_names_no_code_of_the_tree(project: Path, monkeypatch: pytest.MonkeyP
     trace = project.parent / "ran"
     (project / "rules.py").write_text(f"'''torchmemlint'''\nopen({str(trace)!r}, 'w')\n")
     monkeypatch.chdir(project)
-    assert "`extend`" in refused(project, f"extend = [{word!r}]\n")
+    assert "`plugins`" in refused(project, f"plugins = [{word!r}]\n")
     assert not trace.exists()
 
 

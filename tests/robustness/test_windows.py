@@ -9,8 +9,8 @@ from pygls import uris
 
 from tests.robustness.conftest import LEAK, MENDED, Run
 from torchmemlint.config.errors import ConfigError
+from torchmemlint.config.patterns import relative
 from torchmemlint.config.resolver import Resolver
-from torchmemlint.config.settings import relative
 from torchmemlint.report.sarif.log import location
 from torchmemlint.server.documents import path_of, uri_of
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torchmemlint.baseline import Baseline, Entry
     from torchmemlint.config.resolver import Resolver
     from torchmemlint.engine.run import RunReport
+    from torchmemlint.findings import Finding
 
 _FILE = click.option(
     "--baseline",
@@ -60,27 +61,24 @@ def baseline() -> None:
 @_about_the_run
 @click.option("--force", is_flag=True, help="Also where there is a baseline: it is written anew.")
 def create(paths: tuple[str, ...], file: Path | None, force: bool, **options: Any) -> int:
-    """Write what `check` finds in PATHS (by default the working directory) into a baseline."""
+    """Write what `check` finds in PATHS (by default the working directory) into baselines.
+
+    Each configuration has its own, as `check` reads them; --baseline FILE takes all into one.
+    """
     resolver = _resolver(options)
-    target = _target(file, resolver)
-    if target.exists() and not force:
-        raise click.UsageError(
-            f"{target}: there is a baseline already. `torchmemlint baseline update` drops what was mended; "
-            "--force writes it anew, with all that is found now."
-        )
-    return _guarded(lambda: _create(paths, target, resolver, options))
+    return _guarded(lambda: _create(paths, file, resolver, options, force=force))
 
 
 @baseline.command(short_help="Drop what was mended since, and take over new places.")
 @_about_the_run
 def update(paths: tuple[str, ...], file: Path | None, **options: Any) -> int:
-    """Bring a baseline up to date with PATHS (by default the working directory).
+    """Bring the baselines of PATHS (by default the working directory) up to date, or the one of --baseline FILE.
 
     Entries that no longer occur are dropped, the others get the names, places and measured bytes of now. New findings
     are not taken in: they are to be mended, ignored by a comment, or taken in by `create --force`.
     """
     resolver = _resolver(options)
-    return _guarded(lambda: _update(paths, _target(file, resolver), resolver, options))
+    return _guarded(lambda: _update(paths, file, resolver, options))
 
 
 @baseline.command(short_help="List what is in a baseline, the most costly first.")
@@ -134,77 +132,98 @@ def _target(file: Path | None, resolver: Resolver) -> Path:
         raise click.UsageError(str(error)) from None
 
 
-def _run(paths: tuple[str, ...], resolver: Resolver, options: dict[str, Any]) -> tuple[RunReport, tuple[Path, ...]]:
-    from torchmemlint.cli.check import find_files
+def _find(paths: tuple[str, ...], resolver: Resolver) -> tuple[Path, ...]:
+    from torchmemlint.cli.files import find_files
+
+    return find_files(paths or (".",), resolver)
+
+
+def _targets(files: tuple[Path, ...], given: Path | None, resolver: Resolver) -> list[Path]:
+    """The baselines of some files: the given one, or that of each configuration, the working directory's first."""
+    if given is not None:
+        return [given]
+    folders = dict.fromkeys((resolver.root, *sorted(file.parent for file in files)))
+    return list(dict.fromkeys(resolver.settings_for(folder).baseline_file for folder in folders))
+
+
+def _run(files: tuple[Path, ...], resolver: Resolver, options: dict[str, Any]) -> RunReport:
     from torchmemlint.cli.progress import ProgressBar
     from torchmemlint.cli.terminal import is_terminal
     from torchmemlint.engine.runner import Request, run
 
-    files = find_files(paths or (".",), resolver)
     with ProgressBar(len(files), enabled=is_terminal(sys.stderr)) as progress:
         report = run(Request(files, resolver, jobs=options["jobs"]), progress)
     for notice in report.notices:
         complain("warning", notice)
     for error in report.errors:
         complain("error", error)
-    return report, files
+    return report
 
 
-def _create(paths: tuple[str, ...], target: Path, resolver: Resolver, options: dict[str, Any]) -> int:
+def _create(
+    paths: tuple[str, ...], given: Path | None, resolver: Resolver, options: dict[str, Any], *, force: bool
+) -> int:
     from torchmemlint.baseline import Baseline, write_baseline
     from torchmemlint.engine.sieve import scopes_of
 
-    report, _ = _run(paths, resolver, options)
+    files = _find(paths, resolver)
+    targets = _targets(files, given, resolver)
+    if not force and (there := next((target for target in targets if target.exists()), None)) is not None:
+        raise click.UsageError(
+            f"{there}: there is a baseline already. `torchmemlint baseline update` drops what was mended; "
+            "--force writes it anew, with all that is found now."
+        )
+    report = _run(files, resolver, options)
     if report.errors:  # a baseline without what these files have would bring it back as new
-        complain("error", f"{target} was not written")
+        complain("error", f"{targets[0]} was not written")
         return 2
+    found: dict[Path, list[Finding]] = {
+        target: [] for number, target in enumerate(targets) if not number or target.exists()
+    }
+    for finding in report.findings:
+        target = given or resolver.settings_for(finding.filename.parent).baseline_file
+        found.setdefault(target, []).append(finding)
+    if not found[targets[0]] and len(found) > 1 and not targets[0].exists():
+        del found[targets[0]]  # all that is found belongs to others
     scope_of = scopes_of(report.programs)
-    empty = Baseline(target)
-    entries = tuple(empty.entry(finding, scope_of(finding)) for finding in report.findings)
-    write_baseline(replace(empty, entries=entries))
-    files = len({entry.path for entry in entries})
-    click.echo(f"Wrote {_count(len(entries), 'finding')} in {_count(files, 'file')} to {_shown(target, resolver)}.")
-    _warn_of_others(report, target, resolver)
+    for target, findings in found.items():
+        empty = Baseline(target)
+        entries = tuple(empty.entry(finding, scope_of(finding)) for finding in findings)
+        write_baseline(replace(empty, entries=entries))
+        count = len({entry.path for entry in entries})
+        click.echo(f"Wrote {_count(len(entries), 'finding')} in {_count(count, 'file')} to {_shown(target, resolver)}.")
     return 0
 
 
-def _warn_of_others(report: RunReport, target: Path, resolver: Resolver) -> None:
-    """`check` looks for a file's baseline beside that file's configuration."""
-    others = {resolver.settings_for(finding.filename.parent).baseline_file for finding in report.findings} - {target}
-    others = {path for path in others if path.absolute() != target.absolute()}
-    for other in sorted(others):
-        complain(
-            "warning",
-            f"some of these files have a configuration of their own: `check` looks for their findings in "
-            f"{_shown(other, resolver)}, unless told otherwise by --baseline",
-        )
-
-
-def _update(paths: tuple[str, ...], target: Path, resolver: Resolver, options: dict[str, Any]) -> int:
+def _update(paths: tuple[str, ...], given: Path | None, resolver: Resolver, options: dict[str, Any]) -> int:
     from torchmemlint.baseline import refreshed, write_baseline
     from torchmemlint.engine.sieve import Baselines, scopes_of
 
-    old = _read(target)
-    baselines = Baselines(resolver, target)
-    report, files = _run(paths, resolver, options)
+    files = _find(paths, resolver)
+    targets = _targets(files, given, resolver)
+    there = [target for target in targets if target.exists()] or [_read(targets[0]).file]
+    baselines = Baselines(resolver, given)
+    baselines.read(files)  # says what is wrong with one before the run
+    report = _run(files, resolver, options)
     if report.errors:
-        complain("error", f"{target} was not written")
+        complain("error", f"{there[0]} was not written")
         return 2
-    compared = baselines.compare(report.findings, files, report.programs)
-    sifted = compared[0][1] if compared else None
-    gone = {id(entry) for entry in sifted.gone} if sifted else set()
-    now = {id(entry): finding for finding, entry in sifted.known} if sifted else {}
-    old = next((found for found, _ in compared), old)
     scope_of = scopes_of(report.programs)
-    entries = tuple(
-        refreshed(entry, old.entry(now[id(entry)], scope_of(now[id(entry)]))) if id(entry) in now else entry
-        for entry in old.entries
-        if id(entry) not in gone
-    )
-    write_baseline(replace(old, entries=entries))
-    new = len(sifted.new) if sifted else len(report.findings)
-    occur, are = "occurs" if len(gone) == 1 else "occur", "is" if len(entries) == 1 else "are"
-    click.echo(f"Dropped {_count(len(gone), 'finding')} that no longer {occur}; {len(entries)} {are} left.")
+    compared = baselines.compare(report.findings, (*files, *(target.absolute() for target in there)), report.programs)
+    new = len(report.findings)
+    for old, sifted in compared:
+        gone = {id(entry) for entry in sifted.gone}
+        now = {id(entry): finding for finding, entry in sifted.known}
+        entries = tuple(
+            refreshed(entry, old.entry(now[id(entry)], scope_of(now[id(entry)]))) if id(entry) in now else entry
+            for entry in old.entries
+            if id(entry) not in gone
+        )
+        write_baseline(replace(old, entries=entries))
+        new -= len(sifted.known)
+        occur, are = "occurs" if len(gone) == 1 else "occur", "is" if len(entries) == 1 else "are"
+        where = f" in {_shown(old.file, resolver)}" if len(compared) > 1 else ""
+        click.echo(f"Dropped {_count(len(gone), 'finding')} that no longer {occur}; {len(entries)} {are} left{where}.")
     if new:
         click.echo(f"{_count(new, 'new finding')} not taken in: `torchmemlint check` shows what is new.")
     return 0

@@ -107,7 +107,8 @@ def show(path: Path, configs: tuple[str, ...], isolated: bool, output_format: st
 
     What is printed is a configuration that means the same.
     """
-    from torchmemlint.cli.configuration import ConfigurationOptions, resolver_for, settings_table
+    from torchmemlint.cli.configuration import ConfigurationOptions, resolver_for
+    from torchmemlint.cli.settings import settings_table
     from torchmemlint.config.errors import ConfigError
     from torchmemlint.config.inspecting import origins
     from torchmemlint.report.places import shown_path

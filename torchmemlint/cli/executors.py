@@ -47,8 +47,8 @@ executor_option = click.option(
 
 
 @contextlib.contextmanager
-def opened(options: dict[str, Any], extend: tuple[str, ...]) -> Iterator[Executor | None]:
-    """What `--executor` names; None for this machine's processes. `extend` brings rules.
+def opened(options: dict[str, Any], plugins: tuple[str, ...]) -> Iterator[Executor | None]:
+    """What `--executor` names; None for this machine's processes. `plugins` brings rules.
 
     Raises click's exceptions: where the executor cannot be had, and where it fails within.
     """
@@ -56,17 +56,17 @@ def opened(options: dict[str, Any], extend: tuple[str, ...]) -> Iterator[Executo
     if address == LOCAL:
         yield None
         return
-    _refuse(options, extend)
+    _refuse(options, plugins)
     from torchmemlint.engine.cluster.dask_executor import ClusterError, connected
 
     try:
-        with connected(address, extend) as executor:
+        with connected(address, plugins) as executor:
             yield executor
     except ClusterError as error:
         raise click.ClickException(f"--executor: {error}.") from None
 
 
-def _refuse(options: dict[str, Any], extend: tuple[str, ...]) -> None:
+def _refuse(options: dict[str, Any], plugins: tuple[str, ...]) -> None:
     from importlib.util import find_spec
 
     if find_spec("distributed") is None:
@@ -76,8 +76,8 @@ def _refuse(options: dict[str, Any], extend: tuple[str, ...]) -> None:
             raise click.UsageError(
                 f"--{option.replace('_', '-')} changes files, which is done here: leave out --executor, or give --diff."
             )
-    for word in extend:
+    for word in plugins:
         if Path(word).is_absolute():
             raise click.UsageError(
-                f"--extend {word}: a file does not reach the workers of a cluster; install a package of rules there."
+                f"--plugins {word}: a file does not reach the workers of a cluster; install a package of rules there."
             )

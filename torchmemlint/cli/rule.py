@@ -65,7 +65,7 @@ def _extended() -> tuple[str, ...]:
     """What brings rules in the working directory."""
     from torchmemlint.config.resolver import Resolver
 
-    return Resolver(Path.cwd()).settings_for(Path.cwd()).extend
+    return Resolver(Path.cwd()).settings_for(Path.cwd()).plugins
 
 
 def _object(rule: Any) -> dict[str, object]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from torchmemlint.config.errors import ConfigError
+from torchmemlint.config.inheritance import chain_of
 from torchmemlint.config.layers import Layer, read_layer, table_of
 from torchmemlint.config.resolver import FILE_NAMES
 from torchmemlint.config.settings import Settings, resolve
@@ -20,7 +21,15 @@ Keys = tuple[str, ...]  # from the top of our table: key, key in that, ..., item
 
 _TOML_LINE = re.compile(r"\(at line (?P<row>\d+), column \d+\)")
 _TABLE = "tool.torchmemlint"
-_CHOOSING = ("preset", "select", "extend-select", "ignore", "severity")  # what decides on which rules are on
+_CHOOSING = (
+    "preset",
+    "select",
+    "extend-select",
+    "ignore",
+    "severity",
+    "preview",
+    "explicit-preview-rules",
+)  # what decides on which rules are on
 
 
 @immutable()
@@ -54,21 +63,27 @@ def problems_of(file: Path) -> list[Problem]:
         message = str(error).removeprefix(f"{file}: ")
         place = _TOML_LINE.search(message)
         return [Problem(file, int(place["row"]) if place is not None else None, message)]
-    extend = _usable(table.get("extend"))
+    plugins = (*_inherited(file, table), *_usable(table.get("plugins")))
     found: dict[str, Problem] = {}
     whole = file.name != "pyproject.toml"
     for keys, part in _parts(table):
-        message = _wrong_with(partial(read_layer, part, str(file), extend), file)
+        message = _wrong_with(partial(read_layer, part, str(file), plugins), file)
         if message:
             found.setdefault(message, Problem(file, row_of(text, keys, whole=whole), message))
     if not found:
-        message = _wrong_with(lambda: resolve(read_layer(table, str(file)), file.parent.absolute(), file), file)
+        message = _wrong_with(lambda: _resolved(file), file)
         if message:
             named = re.search(r"`([\w-]+)`", message)
             found[message] = Problem(
                 file, row_of(text, (named[1],), whole=whole) if named is not None else None, message
             )
     return sorted(found.values(), key=lambda problem: problem.row or 0)
+
+
+def _resolved(file: Path) -> None:
+    chain = chain_of(file)
+    if chain is not None:
+        resolve(chain.layers, file.parent.absolute(), file)
 
 
 def _wrong_with(read: Callable[[], object], file: Path) -> str:
@@ -87,26 +102,33 @@ def origins(settings: Settings, given: Layer, shown: Callable[[Path], str]) -> d
 
     `given` is what stands over the file; `shown` says how a file is named.
     """
-    file = settings.source
-    table = (table_of(file) or {}) if file is not None else {}
-    text = file.read_text(encoding="utf-8-sig") if file is not None else ""
+    said_in = _said_in(settings.source, shown)
     found = {}
     for field in fields(Layer):
         key = field.name.replace("_", "-")
         said = getattr(given, field.name)
-        if said is not None and (key, said) != ("extend", ()):
+        if said is not None and (key, said) != ("plugins", ()):
             found[key] = "command line"
-        elif key in table and file is not None:
-            row = row_of(text, (key,), whole=file.name != "pyproject.toml")
-            found[key] = f"{shown(file)}:{row}" if row is not None else shown(file)
         else:
-            found[key] = "default"
+            found[key] = said_in.get(key, "default")
     if settings.preset != "default" and found["fail-on"] == "default":
         found["fail-on"] = f"preset {settings.preset}"
     if found["target-torch"] == "default" and settings.required_torch is not None:
         found["target-torch"] = f"what {shown(settings.required_torch.file)} requires of torch"
     choosing = [f"{key} ({found[key]})" for key in _CHOOSING if found[key] != "default"]
     found["select"] = ", ".join(choosing) or "default"
+    return found
+
+
+def _said_in(file: Path | None, shown: Callable[[Path], str]) -> dict[str, str]:
+    """Where each key is said, by a configuration file or by one that it inherits from."""
+    chain = chain_of(file) if file is not None else None
+    found = {}
+    for one in chain.files if chain is not None else ():
+        text = one.read_text(encoding="utf-8-sig")
+        for key in table_of(one) or {}:
+            row = row_of(text, (key,), whole=one.name != "pyproject.toml")
+            found[key] = f"{shown(one)}:{row}" if row is not None else shown(one)
     return found
 
 
@@ -143,10 +165,19 @@ def _writes(line: str, key: str, before: Sequence[str]) -> bool:
     return bool(before) and re.search(rf"\"{re.escape(key)}\"|'{re.escape(key)}'|[{{,]\s*{word}\s*=", line) is not None
 
 
-def _usable(extend: object) -> tuple[str, ...]:
-    """Those of the words of `extend` that bring rules, so that the others do not spoil all selectors."""
-    words = [word for word in extend if isinstance(word, str)] if isinstance(extend, list) else []
-    return tuple(word for word in words if not _wrong_with(partial(read_layer, {"extend": [word]}, ""), Path()))
+def _usable(plugins: object) -> tuple[str, ...]:
+    """Those of the words of `plugins` that bring rules, so that the others do not spoil all selectors."""
+    words = [word for word in plugins if isinstance(word, str)] if isinstance(plugins, list) else []
+    return tuple(word for word in words if not _wrong_with(partial(read_layer, {"plugins": [word]}, ""), Path()))
+
+
+def _inherited(file: Path, table: Mapping[str, Any]) -> tuple[str, ...]:
+    """What brings the rules of the files that a file inherits from, if these are all right."""
+    try:
+        chain = chain_of(file) if "extend" in table else None
+    except ConfigError:
+        return ()
+    return chain.layer.plugins or () if chain is not None else ()
 
 
 def _parts(table: Mapping[str, Any]) -> Iterator[tuple[Keys, dict[str, Any]]]:

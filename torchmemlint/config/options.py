@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
+from torchmemlint.config import readers
 from torchmemlint.config.contracts import read_frameworks
-from torchmemlint.config.errors import ConfigError, did_you_mean
 from torchmemlint.config.limits import DEFAULT, MAX_NESTING, NAMES, read_limits
 from torchmemlint.config.names import BASELINE
-from torchmemlint.config.presets import BY_NAME, PRESETS
-from torchmemlint.doubts import Confidence
-from torchmemlint.findings import Severity
+from torchmemlint.config.presets import PRESETS
 from torchmemlint.immutable import immutable
 from torchmemlint.measured import FILE_NAME
-
-T = TypeVar("T")
-
-OFF = "off"
-MODULE = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"  # its dotted name
-VERSION = r"[0-9]+\.[0-9]+(\.[0-9]+)?"  # of torch
-_SEVERITIES = {severity.value: severity for severity in Severity}
-_CONFIDENCES = {confidence.value: confidence for confidence in Confidence}
+from torchmemlint.report.formats import FORMATS
 
 
 @immutable()
@@ -38,101 +28,12 @@ class Option:
     mentions: Callable[[Any], Iterable[str]] = lambda value: ()  # the rule selectors in what was read
 
 
-def strings(value: object) -> tuple[str, ...]:
-    """A list of strings."""
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ConfigError(f"expected a list of strings, found {_kind(value)}")
-    return tuple(value)
-
-
-def string(value: object) -> str:
-    """A string."""
-    if not isinstance(value, str):
-        raise ConfigError(f"expected a string, found {_kind(value)}")
-    return value
-
-
-def boolean(value: object) -> bool:
-    """`true` or `false`."""
-    if not isinstance(value, bool):
-        raise ConfigError(f"expected true or false, found {_kind(value)}")
-    return value
-
-
-def severity(value: object) -> Severity:
-    """`error`, `warning` or `advice`."""
-    return _choice(value, _SEVERITIES)
-
-
-def confidence(value: object) -> Confidence:
-    """`certain`, `likely` or `possible`."""
-    return _choice(value, _CONFIDENCES)
-
-
-def severities(value: object) -> tuple[tuple[str, Severity | None], ...]:
-    """A table from selector to severity; None stands for `off`."""
-    choices: dict[str, Severity | None] = {**_SEVERITIES, OFF: None}
-    return tuple((selector, _choice(level, choices)) for selector, level in _table(value).items())
-
-
-def ignores_by_pattern(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """A table from file pattern to selectors."""
-    return tuple((pattern, strings(listed)) for pattern, listed in _table(value).items())
-
-
-def modules(value: object) -> tuple[str, ...]:
-    """A list of dotted names of modules. Whether there are such modules is another question."""
-    found = strings(value)
-    for name in found:
-        if not re.fullmatch(MODULE, name):
-            raise ConfigError(
-                f"`{name}` is no dotted name of an installed module, such as `acme_rules`. A path would let the tree "
-                "that is checked run code: give it on the command line, by --extend"
-            )
-    return found
-
-
 def _selectors_by_pattern(ignores: Iterable[tuple[str, tuple[str, ...]]]) -> Iterator[str]:
     return (selector for _, selectors in ignores for selector in selectors)
 
 
 def _first(pairs: Iterable[tuple[str, object]]) -> Iterator[str]:
     return (selector for selector, _ in pairs)
-
-
-def version(value: object) -> str:
-    """A release of torch, such as `2.4` or `2.4.1`."""
-    text = string(value)
-    if not re.fullmatch(VERSION, text):
-        raise ConfigError(f'expected a torch version such as "2.4", found "{text}"')
-    return text
-
-
-def _table(value: object) -> Mapping[str, object]:
-    if not isinstance(value, dict):
-        raise ConfigError(f"expected a table, found {_kind(value)}")
-    return value
-
-
-def _choice(value: object, choices: Mapping[str, T]) -> T:
-    text = string(value)
-    if text not in choices:
-        listed = ", ".join(f'"{choice}"' for choice in choices)
-        raise ConfigError(f'expected one of {listed}, found "{text}".{did_you_mean(text, choices)}')
-    return choices[text]
-
-
-def _kind(value: object) -> str:
-    names = {bool: "a boolean", int: "an integer", float: "a number", str: "a string", list: "a list", dict: "a table"}
-    if isinstance(value, list):
-        odd = next((item for item in value if not isinstance(item, str)), None)
-        return "a list" if odd is None else f"a list with {names.get(type(odd), type(odd).__name__)}"
-    return names.get(type(value), f"a {type(value).__name__}")
-
-
-def preset(value: object) -> str:
-    """The name of a preset."""
-    return _choice(value, BY_NAME).name
 
 
 OPTIONS = (
@@ -143,7 +44,7 @@ OPTIONS = (
         "Rules for an occasion, with the severity that fails a run. `select` replaces "
         "its rules, `extend-select` and `ignore` change them, and `fail-on` wins over it.",
         'preset = "leaks-only"',
-        preset,
+        readers.preset,
     ),
     Option(
         "select",
@@ -152,7 +53,7 @@ OPTIONS = (
         "Rules to check: codes (`TML101`), prefixes (`TML1`), names (`graph-accumulation`) or `ALL`. "
         "The more specific selector wins over the less specific one.",
         'select = ["TML1", "TML2"]',
-        strings,
+        readers.strings,
         tuple,
     ),
     Option(
@@ -161,7 +62,7 @@ OPTIONS = (
         "[]",
         "Rules to check besides the selected ones.",
         'extend-select = ["TML301"]',
-        strings,
+        readers.strings,
         tuple,
     ),
     Option(
@@ -170,7 +71,7 @@ OPTIONS = (
         "[]",
         "Rules not to check.",
         'ignore = ["TML301"]',
-        strings,
+        readers.strings,
         tuple,
     ),
     Option(
@@ -180,7 +81,17 @@ OPTIONS = (
         "Rules not to check in the files that match a pattern (gitignore syntax, relative to the configuration's "
         "directory). A pattern that begins with `!` stands for all other files.",
         '[tool.torchmemlint.per-file-ignores]\n"tests/**" = ["TML2"]',
-        ignores_by_pattern,
+        readers.ignores_by_pattern,
+        _selectors_by_pattern,
+    ),
+    Option(
+        "extend-per-file-ignores",
+        "table of file pattern to list of rule selectors",
+        "{}",
+        "Rules not to check in some files, besides those of `per-file-ignores`: of this configuration and of those "
+        "that it extends.",
+        '[tool.torchmemlint.extend-per-file-ignores]\n"notebooks/**" = ["TML4"]',
+        readers.ignores_by_pattern,
         _selectors_by_pattern,
     ),
     Option(
@@ -189,18 +100,35 @@ OPTIONS = (
         "{}",
         "Severities that differ from the rules' own. `off` is the same as `ignore`.",
         '[tool.torchmemlint.severity]\nTML301 = "off"\neval-without-no-grad = "error"',
-        severities,
+        readers.severities,
         _first,
     ),
     Option(
-        "extend",
+        "plugins",
         "list of modules",
         "[]",
         "Modules with rules of your own, besides those of installed plugins, which need not be named. They must be "
-        "installed beside torchmemlint; files and folders are given on the command line, by `--extend` "
+        "installed beside torchmemlint; files and folders are given on the command line, by `--plugins` "
         "(`docs/plugins.md`).",
-        'extend = ["acme_rules"]',
-        modules,
+        'plugins = ["acme_rules"]',
+        readers.modules,
+    ),
+    Option(
+        "preview",
+        "boolean",
+        "false",
+        "Check the rules that are in preview, too (`torchmemlint rules` lists them). Without it they are off, whatever "
+        "selects them.",
+        "preview = true",
+        readers.boolean,
+    ),
+    Option(
+        "explicit-preview-rules",
+        "boolean",
+        "false",
+        "Under `preview`, check only those rules in preview that are selected by their own code or name.",
+        "explicit-preview-rules = true",
+        readers.boolean,
     ),
     Option(
         "fail-on",
@@ -208,7 +136,7 @@ OPTIONS = (
         '"warning"',
         "The least severity that makes the exit code 1.",
         'fail-on = "error"',
-        severity,
+        readers.severity,
     ),
     Option(
         "confidence",
@@ -217,7 +145,92 @@ OPTIONS = (
         "The least confidence of the findings that are reported. What is less certain is neither reported nor fixed, "
         "counts for nothing, and does not go into a baseline (`docs/confidence.md`).",
         'confidence = "certain"',
-        confidence,
+        readers.confidence,
+    ),
+    Option(
+        "fix",
+        "boolean",
+        "false",
+        "`check` applies the safe fixes, as with `--fix`; `--no-fix` leaves the files as they are.",
+        "fix = true",
+        readers.boolean,
+    ),
+    Option(
+        "fix-only",
+        "boolean",
+        "false",
+        "`check` applies fixes and reports nothing that is left, as with `--fix-only`.",
+        "fix-only = true",
+        readers.boolean,
+    ),
+    Option(
+        "unsafe-fixes",
+        "boolean",
+        "false",
+        "Fixes that may change results are applied, too, wherever fixes are.",
+        "unsafe-fixes = true",
+        readers.boolean,
+    ),
+    Option(
+        "show-fixes",
+        "boolean",
+        "false",
+        "List what was fixed, by file and rule.",
+        "show-fixes = true",
+        readers.boolean,
+    ),
+    Option(
+        "fixable",
+        "list of rule selectors",
+        '["ALL"]',
+        "Rules whose fixes may be applied. The more specific selector wins over the less specific one.",
+        'fixable = ["TML1"]',
+        readers.strings,
+        tuple,
+    ),
+    Option(
+        "extend-fixable",
+        "list of rule selectors",
+        "[]",
+        "Rules whose fixes may be applied, besides those of `fixable`.",
+        'extend-fixable = ["TML201"]',
+        readers.strings,
+        tuple,
+    ),
+    Option(
+        "unfixable",
+        "list of rule selectors",
+        "[]",
+        "Rules whose fixes are shown and not applied.",
+        'unfixable = ["TML301"]',
+        readers.strings,
+        tuple,
+    ),
+    Option(
+        "extend-safe-fixes",
+        "list of rule selectors",
+        "[]",
+        "Rules whose unsafe fixes count as safe.",
+        'extend-safe-fixes = ["TML201"]',
+        readers.strings,
+        tuple,
+    ),
+    Option(
+        "extend-unsafe-fixes",
+        "list of rule selectors",
+        "[]",
+        "Rules whose safe fixes count as unsafe. It wins over `extend-safe-fixes` where neither is more specific.",
+        'extend-unsafe-fixes = ["TML102"]',
+        readers.strings,
+        tuple,
+    ),
+    Option(
+        "output-format",
+        " or ".join((", ".join(f'"{one}"' for one in [*FORMATS][:-1]), f'"{[*FORMATS][-1]}"')),
+        '"full"',
+        "How `check` reports (`docs/output.md`). Files for reports are named on the command line.",
+        'output-format = "concise"',
+        readers.output_format,
     ),
     Option(
         "exclude",
@@ -226,7 +239,7 @@ OPTIONS = (
         "Files and directories to leave out (gitignore syntax, relative to the configuration's directory). "
         "Replaces the default.",
         'exclude = ["third_party/"]',
-        strings,
+        readers.strings,
     ),
     Option(
         "extend-exclude",
@@ -234,7 +247,7 @@ OPTIONS = (
         "[]",
         "Files and directories to leave out besides `exclude`.",
         'extend-exclude = ["generated_*.py"]',
-        strings,
+        readers.strings,
     ),
     Option(
         "respect-gitignore",
@@ -242,7 +255,15 @@ OPTIONS = (
         "true",
         "Leave out what `.gitignore` files leave out.",
         "respect-gitignore = false",
-        boolean,
+        readers.boolean,
+    ),
+    Option(
+        "force-exclude",
+        "boolean",
+        "false",
+        "Leave out what is excluded even where it is named on the command line, as editors and pre-commit do.",
+        "force-exclude = true",
+        readers.boolean,
     ),
     Option(
         "cache-dir",
@@ -251,7 +272,7 @@ OPTIONS = (
         "Where results are kept between runs: a directory below the configuration's. For any other place there are "
         "`--cache-dir` and the environment variable `TORCHMEMLINT_CACHE_DIR`; `--no-cache` keeps and uses none.",
         'cache-dir = ".torchmemlint_cache"',
-        string,
+        readers.string,
     ),
     Option(
         "measurements",
@@ -260,7 +281,7 @@ OPTIONS = (
         "The file in which `torchmemlint verify --record` keeps what findings were measured to cost, relative to the "
         "configuration's directory. `check` reads it, where it is there, and shows the figures beside the findings.",
         'measurements = "benchmarks/measured.json"',
-        string,
+        readers.string,
     ),
     Option(
         "baseline",
@@ -269,7 +290,7 @@ OPTIONS = (
         "The file with the findings that are known and not reported, relative to the configuration's directory. "
         "`torchmemlint baseline create` writes it, and `check` reads it where it is there.",
         'baseline = "ci/torchmemlint-baseline.json"',
-        string,
+        readers.string,
     ),
     Option(
         "target-torch",
@@ -282,7 +303,7 @@ OPTIONS = (
         "names a release. Advice names only what that release has: "
         "`torch.backends.cuda.sdp_kernel`, say, is reported from 2.3 on, when its successor came.",
         'target-torch = "2.4"',
-        version,
+        readers.version,
     ),
     Option(
         "limits",
@@ -305,5 +326,23 @@ OPTIONS = (
         '[tool.torchmemlint.contracts.acme]\npackages = ["acme"]\nno-grad = ["acme.frozen"]\n'
         'modules = ["acme.Network"]\ndifferentiates = ["acme.Engine.descend"]',
         read_frameworks,
+    ),
+    Option(
+        "extend",
+        "path of a configuration file",
+        "none",
+        "A configuration file to inherit from, relative to this one. What this one says wins; lists named `extend-…`, "
+        "`plugins` and the tables `severity`, `limits` and `contracts` add up. Patterns and paths stay relative to the "
+        "file that has them. The file must lie in the same repository.",
+        'extend = "../pyproject.toml"',
+        readers.toml_file,
+    ),
+    Option(
+        "required-version",
+        "versions",
+        "any",
+        "The versions of torchmemlint that may use this configuration; any other one stops with an error.",
+        'required-version = ">=0.1,<0.3"',
+        readers.required_version,
     ),
 )

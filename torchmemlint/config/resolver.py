@@ -11,10 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from torchmemlint.config.errors import ConfigError
-from torchmemlint.config.layers import Layer, override, read_layer, table_of
+from torchmemlint.config.inheritance import chain_of
+from torchmemlint.config.layers import Layer, anchored
 from torchmemlint.config.requirement import required_torch
 from torchmemlint.config.selection import Selection
-from torchmemlint.config.settings import Settings, resolve
+from torchmemlint.config.settings import Given, Settings, resolve
 from torchmemlint.rules.extensions import PluginError
 
 FILE_NAMES = (".torchmemlint.toml", "torchmemlint.toml", "pyproject.toml")
@@ -24,7 +25,8 @@ class Resolver:
     """Finds, reads and keeps settings by directory.
 
     `root` is the project root (configuration is not looked for above it if it was given explicitly; patterns
-    from the command line and from an explicit `config` file are relative to it). Errors are `ConfigError`s.
+    from the command line and from an explicit `config` file are relative to it). `selection` and `fixable` go before
+    what files select. Errors are `ConfigError`s.
     """
 
     def __init__(
@@ -36,19 +38,24 @@ class Resolver:
         isolated: bool = False,
         layer: Layer | None = None,
         selection: Selection | None = None,
+        fixable: Selection | None = None,
     ) -> None:
         self.root = root
         self._bounded = bounded
         self._layer = layer or Layer()
-        self._extend = self._layer.extend or ()
-        self._selections: Sequence[Selection] = () if selection is None else (selection,)
+        self._given = Given(
+            anchored(self._layer, root),
+            () if selection is None else (selection,),
+            () if fixable is None else (fixable,),
+        )
+        self._plugins = self._layer.plugins or ()
         self._by_directory: dict[Path, Settings] = {}
         self._fallback: Settings | None = None
         self._everywhere = isolated or config is not None
         if config is not None:
             with _blaming(config):
-                table = table_of(config) or {}
-                self._fallback = self._resolve(read_layer(table, str(config), self._extend), root, config)
+                chain = chain_of(config, self._plugins)
+                self._fallback = self._resolve(chain.layers if chain is not None else (Layer(),), root, config)
 
     @property
     def given(self) -> Layer:
@@ -76,19 +83,19 @@ class Resolver:
     def fallback(self) -> Settings:
         """The settings where no configuration is found."""
         if self._fallback is None:
-            self._fallback = self._resolve(Layer(), self.root, None)
+            self._fallback = self._resolve((Layer(),), self.root, None)
         return self._fallback
 
     def _read(self, directory: Path) -> Settings | None:
         for name in FILE_NAMES:
             path = directory / name
             with _blaming(path):
-                if path.is_file() and (table := table_of(path)) is not None:
-                    return self._resolve(read_layer(table, str(path), self._extend), directory, path)
+                if path.is_file() and (chain := chain_of(path, self._plugins)) is not None:
+                    return self._resolve(chain.layers, directory, path)
         return None
 
-    def _resolve(self, layer: Layer, root: Path, source: Path | None) -> Settings:
-        return _with_torch_of(root, resolve(override(layer, self._layer), root, source, self._selections))
+    def _resolve(self, layers: Sequence[Layer], root: Path, source: Path | None) -> Settings:
+        return _with_torch_of(root, resolve(layers, root, source, self._given))
 
 
 def _with_torch_of(directory: Path, settings: Settings) -> Settings:

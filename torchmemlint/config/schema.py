@@ -11,13 +11,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from torchmemlint.codes import OWN
-from torchmemlint.config import options
+from torchmemlint.config import readers
 from torchmemlint.config.contracts import OF_OPERATIONS, OPERATIONS, RESULTS, VERSION, VOCABULARY, Term, read_frameworks
 from torchmemlint.config.limits import MAX_NESTING, MEANINGS, NAMES, read_limits
 from torchmemlint.config.options import OPTIONS, Option
 from torchmemlint.config.presets import BY_NAME
+from torchmemlint.config.versions import SPECIFIERS
 from torchmemlint.doubts import Confidence
 from torchmemlint.findings import Severity
+from torchmemlint.report.formats import FORMATS
 from torchmemlint.rules.registry import RuleSet
 
 if sys.version_info >= (3, 11):
@@ -132,20 +134,23 @@ def _limits(_: Option) -> Schema:
 
 
 _SHAPES: Mapping[Callable[[object], object], Callable[[Option], Schema]] = {
-    options.preset: lambda _: {"type": "string", "enum": list(BY_NAME)},
-    options.strings: _strings,
-    options.string: lambda _: {"type": "string"},
-    options.boolean: lambda _: {"type": "boolean"},
-    options.modules: lambda _: _array({"type": "string", "pattern": f"^{options.MODULE}$"}),
-    options.severity: lambda _: _levels(),
-    options.confidence: lambda _: {"type": "string", "enum": [confidence.value for confidence in Confidence]},
-    options.severities: lambda _: {
+    readers.preset: lambda _: {"type": "string", "enum": list(BY_NAME)},
+    readers.strings: _strings,
+    readers.string: lambda _: {"type": "string"},
+    readers.boolean: lambda _: {"type": "boolean"},
+    readers.modules: lambda _: _array({"type": "string", "pattern": f"^{readers.MODULE}$"}),
+    readers.severity: lambda _: _levels(),
+    readers.confidence: lambda _: {"type": "string", "enum": [confidence.value for confidence in Confidence]},
+    readers.severities: lambda _: {
         "type": "object",
         "propertyNames": _SELECTOR,
-        "additionalProperties": _levels(options.OFF),
+        "additionalProperties": _levels(readers.OFF),
     },
-    options.ignores_by_pattern: lambda _: {"type": "object", "additionalProperties": _array(_SELECTOR)},
-    options.version: lambda _: {"type": "string", "pattern": f"^{options.VERSION}$"},
+    readers.ignores_by_pattern: lambda _: {"type": "object", "additionalProperties": _array(_SELECTOR)},
+    readers.toml_file: lambda _: {"type": "string", "pattern": f"^{readers.TOML}$"},
+    readers.output_format: lambda _: {"type": "string", "enum": list(FORMATS)},
+    readers.required_version: lambda _: {"type": "string", "pattern": f"^{SPECIFIERS}$"},
+    readers.version: lambda _: {"type": "string", "pattern": f"^{readers.VERSION}$"},
     read_limits: _limits,
     read_frameworks: _frameworks,
 }

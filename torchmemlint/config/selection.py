@@ -5,16 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from torchmemlint.codes import begun_by, digits_of
 from torchmemlint.config.errors import ConfigError, did_you_mean
 from torchmemlint.config.presets import BY_NAME
 from torchmemlint.immutable import immutable
 from torchmemlint.rules import registry
+from torchmemlint.rules.base import Stage
 from torchmemlint.rules.registry import RuleSet
 
-ALWAYS = "TML000"  # a file that cannot be read is reported whatever is selected, unless it is ignored
+# About files that cannot be read and comments that silence nothing: reported whatever is selected, unless ignored.
+ALWAYS = ("TML000", "TML001", "TML002")
 _EXACT = 100  # specificity of a full code or a name
 
 
@@ -54,26 +56,56 @@ def specificity(selector: str) -> int:
     return _EXACT if digits is None or digits > 2 else 1 + digits
 
 
-def enabled(layers: Sequence[Selection], rules: RuleSet | None = None) -> frozenset[str]:
+@immutable()
+class Preview:
+    """Whether rules in preview may be on."""
+
+    on: bool = False
+    explicit: bool = False  # only those that are selected by their own code or name
+
+
+def enabled(
+    layers: Sequence[Selection], rules: RuleSet | None = None, preview: Preview | None = None
+) -> frozenset[str]:
     """The codes that are on after all layers, the first being the weakest.
 
     Without any `select` these are the rules that are on by default. Within a layer the more specific selector
     wins, and `ignore` wins between equals. A layer with a `select` or a preset starts afresh.
     """
     rules = rules or registry.known()
+    preview = preview or Preview()
     on = {rule.code for rule in rules.rules if rule.on}
+    named: set[str] = set()  # by their own code or name
     for layer in layers:
         if layer.preset is not None:
             on = set(BY_NAME[layer.preset].codes(rules))
-        changes: dict[str, bool] = {ALWAYS: True} if layer.select is not None else {}
+        changes = (
+            dict.fromkeys((code for code in ALWAYS if code in rules.by_code), True) if layer.select is not None else {}
+        )
+        for selector, state in _ordered(layer):
+            found = expand(selector, rules)
+            changes.update(dict.fromkeys(found, state))
+            named |= found if specificity(selector) == _EXACT else set()
+        on = _changed(set() if layer.select is not None else on, changes)
+    early = {rule.code for rule in rules.rules if rule.stage is Stage.PREVIEW}
+    if preview.on:
+        early -= named if preview.explicit else early
+    return frozenset(on - early)
+
+
+def allowed(layers: Sequence[Selection], rules: RuleSet) -> frozenset[str]:
+    """The codes that layers leave of all, where `select` is what is allowed: all that nothing is said of."""
+    on = set(rules.by_code)
+    for layer in layers:
+        changes: dict[str, bool] = {}
         for selector, state in _ordered(layer):
             changes.update(dict.fromkeys(expand(selector, rules), state))
-        if layer.select is not None:
-            on = {code for code, state in changes.items() if state}
-        else:
-            on |= {code for code, state in changes.items() if state}
-            on -= {code for code, state in changes.items() if not state}
+        on = _changed(set() if layer.select is not None else on, changes)
     return frozenset(on)
+
+
+def _changed(on: set[str], changes: Mapping[str, bool]) -> set[str]:
+    return {code for code in {*on, *changes} if changes.get(code, True)}
 
 
 def _ordered(layer: Selection) -> Iterable[tuple[str, bool]]:

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
-from functools import lru_cache
-from pathlib import Path, PurePath
-
-from pathspec import GitIgnoreSpec
+from dataclasses import field
+from functools import reduce
+from pathlib import Path
 
 from torchmemlint.config.contracts import Framework
 from torchmemlint.config.errors import ConfigError
-from torchmemlint.config.layers import Layer
+from torchmemlint.config.layers import Layer, override
 from torchmemlint.config.limits import DEFAULT, Limits, limits_of
 from torchmemlint.config.names import BASELINE
+from torchmemlint.config.patterns import Text, any_matches, below, matches, validate
 from torchmemlint.config.presets import BY_NAME
 from torchmemlint.config.requirement import Required
-from torchmemlint.config.selection import Selection, enabled, expand, specificity
+from torchmemlint.config.selection import Preview, Selection, allowed, enabled, expand, specificity
 from torchmemlint.doubts import Confidence
-from torchmemlint.findings import Severity
+from torchmemlint.findings import Applicability, Severity
 from torchmemlint.immutable import immutable
 from torchmemlint.measured import FILE_NAME
-from torchmemlint.regular import is_within
 from torchmemlint.rules import registry
 from torchmemlint.rules.registry import RuleSet
-from torchmemlint.source.wildcards import spec_of
 
 DEFAULT_EXCLUDED_NAMES = frozenset(
     """
@@ -37,6 +34,19 @@ DEFAULT_EXCLUDED_NAMES = frozenset(
 
 
 @immutable()
+class Fixes:
+    """What `check` does with fixes."""
+
+    fix: bool = False
+    only: bool = False  # and reports nothing that is left
+    unsafe: bool = False  # also those that may change results
+    shown: bool = False  # it lists them
+    trust: tuple[
+        tuple[str, Applicability], ...
+    ] = ()  # by code, where it is not for each fix to say; a hint: never applied
+
+
+@immutable()
 class Settings:
     """What to check, and how, in the files below `root`."""
 
@@ -44,13 +54,17 @@ class Settings:
     source: Path | None = None  # the configuration file
     preset: str = "default"
     rules: frozenset[str] = frozenset()  # codes
-    per_file_ignores: tuple[tuple[str, frozenset[str]], ...] = ()
+    preview: Preview = field(default_factory=Preview)
+    per_file_ignores: tuple[tuple[Text, frozenset[str]], ...] = ()
     severities: tuple[tuple[str, Severity], ...] = ()  # by code
     fail_on: Severity = Severity.WARNING
     confidence: Confidence = Confidence.LIKELY  # the least that is reported
-    exclude: tuple[str, ...] | None = None  # None: DEFAULT_EXCLUDED_NAMES
-    extend_exclude: tuple[str, ...] = ()
+    fixes: Fixes = field(default_factory=Fixes)
+    output_format: str = "full"
+    exclude: tuple[Text, ...] | None = None  # None: DEFAULT_EXCLUDED_NAMES
+    extend_exclude: tuple[Text, ...] = ()
     respect_gitignore: bool = True
+    force_exclude: bool = False  # also of what is named
     cache_dir: Path | None = None
     measurements: Path | None = None  # None: FILE_NAME beside the configuration
     baseline: Path | None = None  # None: BASELINE beside the configuration, if it is there
@@ -58,7 +72,7 @@ class Settings:
     required_torch: Required | None = None  # what counts where that is not given: what the nearest file asks for
     contracts: tuple[Framework, ...] = ()  # besides the linter's own
     limits: Limits = DEFAULT
-    extend: tuple[str, ...] = ()  # what brings rules besides the linter's own and those of installed plugins
+    plugins: tuple[str, ...] = ()  # what brings rules besides the linter's own and those of installed plugins
 
     @property
     def target_torch(self) -> str | None:
@@ -81,9 +95,7 @@ class Settings:
         """The codes of the rules to check in the file at an absolute path."""
         codes = self.rules
         for pattern, ignored in self.per_file_ignores:
-            negated = pattern.startswith("!")
-            spec = _spec((pattern[1:] if negated else pattern,))
-            if spec.match_file(relative(path, self.root)) is not negated:
+            if matches(pattern, path, self.root):
                 codes -= ignored
         return codes
 
@@ -96,67 +108,95 @@ class Settings:
         patterns = (*(self.exclude or ()), *self.extend_exclude)
         if names_only or not patterns:
             return False
-        return _spec(patterns).match_file(relative(path, self.root) + ("/" if is_directory else ""))
+        return any_matches(patterns, path, self.root, is_directory=is_directory)
 
 
-def resolve(layer: Layer, root: Path, source: Path | None, command_line: Sequence[Selection] = ()) -> Settings:
-    """Settings from a configuration layer and the selections that stand over it."""
-    rules = registry.known(layer.extend or ())
-    off = tuple(selector for selector, level in layer.severity or () if level is None)
-    for selection in command_line:
+@immutable()
+class Given:
+    """What stands over all configuration files: the command line's, or a program's."""
+
+    layer: Layer = field(default_factory=Layer)
+    selections: tuple[Selection, ...] = ()
+    fixable: tuple[Selection, ...] = ()
+
+
+def resolve(layers: Layer | Sequence[Layer], root: Path, source: Path | None, given: Given | None = None) -> Settings:
+    """Settings from layers of configuration, each of which goes before the ones in front of it, and what is over them.
+
+    The rules that are on, and whose fixes may be applied, are chosen by one layer after the other; all else by the
+    layers together.
+    """
+    given = given or Given()
+    *below_, last = (layers,) if isinstance(layers, Layer) else layers
+    chain = (*below_, override(last, given.layer))
+    layer = reduce(override, chain)
+    rules = registry.known(layer.plugins or ())
+    for selection in (*given.selections, *given.fixable):
         _speaks_of_rules(selection, rules, source)
-    own = Selection(layer.select, layer.extend_select or (), (*(layer.ignore or ()), *off), layer.preset)
     severities: dict[str, Severity] = {}
     for selector, level in sorted(layer.severity or (), key=lambda item: specificity(item[0])):
         if level is not None:
             severities.update(dict.fromkeys(expand(selector, rules), level))
-    for pattern in (*(layer.exclude or ()), *(layer.extend_exclude or ())):
-        _validate(pattern, source)
-    for pattern, _ in layer.per_file_ignores or ():
-        _validate(pattern, source)
+    ignores = (*(layer.per_file_ignores or ()), *(layer.extend_per_file_ignores or ()))
+    for pattern in (*(layer.exclude or ()), *(layer.extend_exclude or ()), *(pattern for pattern, _ in ignores)):
+        validate(pattern, source)
+    preview = Preview(layer.preview is True, layer.explicit_preview_rules is True)
+    fixable = allowed((*map(_of_fixes, chain), *given.fixable), rules)
     return Settings(
         root=root,
         source=source,
         preset=layer.preset or "default",
-        rules=enabled((own, *command_line), rules),
+        rules=enabled((*map(_of_rules, chain), *given.selections), rules, preview),
+        preview=preview,
         per_file_ignores=tuple(
             (pattern, frozenset().union(*(expand(selector, rules) for selector in selectors)))
-            for pattern, selectors in layer.per_file_ignores or ()
+            for pattern, selectors in ignores
         ),
         severities=tuple(sorted(severities.items(), key=lambda item: item[0])),
         fail_on=layer.fail_on or BY_NAME[layer.preset or "default"].fail_on,
         confidence=layer.confidence or Confidence.LIKELY,
+        fixes=Fixes(
+            fix=layer.fix is True,
+            only=layer.fix_only is True,
+            unsafe=layer.unsafe_fixes is True,
+            shown=layer.show_fixes is True,
+            trust=_trust(layer, fixable, rules),
+        ),
+        output_format=layer.output_format or "full",
         exclude=layer.exclude,
         extend_exclude=layer.extend_exclude or (),
         respect_gitignore=layer.respect_gitignore is not False,
-        cache_dir=_below("cache-dir", layer.cache_dir, root, source),
-        measurements=_below("measurements", layer.measurements, root, source, FILE_NAME),
-        baseline=_below("baseline", layer.baseline, root, source, BASELINE),
+        force_exclude=layer.force_exclude is True,
+        cache_dir=below("cache-dir", layer.cache_dir, root, source),
+        measurements=below("measurements", layer.measurements, root, source, FILE_NAME),
+        baseline=below("baseline", layer.baseline, root, source, BASELINE),
         given_torch=layer.target_torch,
         contracts=layer.contracts or (),
         limits=limits_of(layer.limits),
-        extend=layer.extend or (),
+        plugins=layer.plugins or (),
     )
 
 
-_ELSEWHERE = {
-    "cache-dir": "`--cache-dir` and TORCHMEMLINT_CACHE_DIR may name another place",
-    "baseline": "`--baseline` may name another place",
-    "measurements": "`verify --record-file` may name another place",
-}
+def _of_rules(layer: Layer) -> Selection:
+    """What a layer says of which rules are on."""
+    off = tuple(selector for selector, level in layer.severity or () if level is None)
+    return Selection(layer.select, layer.extend_select or (), (*(layer.ignore or ()), *off), layer.preset)
 
 
-def _below(key: str, given: str | None, root: Path, source: Path | None, default: str = "") -> Path | None:
-    """What a configuration names for us to read or write: whose code is checked has no say in what lies elsewhere.
+def _of_fixes(layer: Layer) -> Selection:
+    """What a layer says of whose fixes may be applied."""
+    return Selection(layer.fixable, layer.extend_fixable or (), layer.unfixable or ())
 
-    Neither by dots nor by links, not even under the name that is the default.
-    """
-    path = Path(os.path.normpath(root / Path(given or default).expanduser()))
-    if given is None and not (default and path.is_symlink()):
-        return None
-    if not path.is_relative_to(root) or path == root or not is_within(path, root):
-        raise ConfigError(f"{source or 'command line'}: `{key}` leads out of {root}: {_ELSEWHERE[key]}")
-    return path if given is not None else None
+
+def _trust(layer: Layer, fixable: frozenset[str], rules: RuleSet) -> tuple[tuple[str, Applicability], ...]:
+    """How far the fixes of rules may be trusted, by code, where that is not for each fix to say."""
+    said = [(selector, Applicability.SAFE) for selector in layer.extend_safe_fixes or ()]
+    said += [(selector, Applicability.UNSAFE) for selector in layer.extend_unsafe_fixes or ()]
+    found: dict[str, Applicability] = {}
+    for selector, applicability in sorted(said, key=lambda item: specificity(item[0])):  # stable
+        found.update(dict.fromkeys(expand(selector, rules), applicability))
+    found.update(dict.fromkeys(rules.by_code.keys() - fixable, Applicability.HINT))
+    return tuple(sorted(found.items(), key=lambda item: item[0]))
 
 
 def _speaks_of_rules(selection: Selection, rules: RuleSet, source: Path | None) -> None:
@@ -172,29 +212,3 @@ def _all_known(name: str, selectors: Sequence[str], rules: RuleSet, where: str) 
             expand(selector, rules)
     except ConfigError as error:
         raise ConfigError(f"{name}: {error}{where}") from None
-
-
-def relative(path: str, root: PurePath) -> str:
-    """An absolute path relative to `root` with forward slashes; of a path outside, only its name."""
-    whole = type(root)(path)
-    try:
-        return whole.relative_to(root).as_posix()
-    except ValueError:
-        return whole.name
-
-
-_WINDOWS = re.compile(r"\\[\w.]|^[A-Za-z]:")  # no letter needs to be escaped
-
-
-@lru_cache(maxsize=512)
-def _spec(patterns: tuple[str, ...]) -> GitIgnoreSpec:
-    return spec_of(patterns)
-
-
-def _validate(pattern: str, source: Path | None) -> None:
-    try:
-        if _WINDOWS.search(pattern):
-            raise ValueError("folders are parted by `/`, on Windows as well")
-        _spec((pattern.removeprefix("!"),))
-    except ValueError as error:
-        raise ConfigError(f"{source or 'command line'}: invalid file pattern `{pattern}`: {error}") from None

@@ -15,9 +15,9 @@ from torchmemlint.source.suppressions import Catalogue, rows_of, split
 UNUSED, UNKNOWN = "TML001", "TML002"
 
 
-def catalogue(extend: tuple[str, ...] = ()) -> Catalogue:
-    """What suppression comments may refer to, with the plugins that `extend` names."""
-    known = registry.known(extend)
+def catalogue(plugins: tuple[str, ...] = ()) -> Catalogue:
+    """What suppression comments may refer to, with the plugins that `plugins` names."""
+    known = registry.known(plugins)
     names = {rule.code: rule.name for rule in known.rules}
     return Catalogue(names, frozenset(rule.code for rule in known.rules if rule.on), known.letters)
 

@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from torchmemlint.config.contracts import Framework
 from torchmemlint.config.limits import MAX_NESTING
-from torchmemlint.engine.guarding import RuleFailure, guarded
+from torchmemlint.engine.guarding import guarded
+from torchmemlint.engine.run import RuleFailure
 from torchmemlint.engine.stack import deep
 from torchmemlint.findings import Finding
 from torchmemlint.flow.facts import FileFacts
@@ -32,7 +33,7 @@ class Check:
 
     `target` is the oldest torch release that the code supports; None stands for the newest.
 
-    `extend` names plugins, besides those that are installed, whose rules may be among the codes asked for.
+    `plugins` names plugins, besides those that are installed, whose rules may be among the codes asked for.
 
     `pulse` is called again and again on the way; what it raises ends the check and is passed on. `nesting` is how deep
     statements and expressions may be in each other. `codes`: the only ones that are asked for; None for any.
@@ -48,12 +49,12 @@ class Check:
         *,
         additions: tuple[Framework, ...] = (),
         target: str | None = None,
-        extend: tuple[str, ...] = (),
+        plugins: tuple[str, ...] = (),
         pulse: Callable[[], None] | None = None,
         nesting: int = MAX_NESTING,
         codes: frozenset[str] | None = None,
     ) -> None:
-        self._rules = known(extend)
+        self._rules = known(plugins)
         self._stops: list[Exception] = []  # what `pulse` has raised
         pulse = None if pulse is None else _watched(pulse, self._stops)
         self._trees = Trees() if around is None else around.files.trees
@@ -109,7 +110,7 @@ def check_text(
     *,
     additions: tuple[Framework, ...] = (),
     target: str | None = None,
-    extend: tuple[str, ...] = (),
+    plugins: tuple[str, ...] = (),
     pulse: Callable[[], None] | None = None,
     nesting: int = MAX_NESTING,
     ask: Callable[[FileFacts], None] = lambda facts: None,
@@ -121,7 +122,7 @@ def check_text(
         around,
         additions=additions,
         target=target,
-        extend=extend,
+        plugins=plugins,
         pulse=pulse,
         nesting=nesting,
         codes=codes,

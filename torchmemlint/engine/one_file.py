@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +14,7 @@ from torchmemlint.config.contracts import Framework
 from torchmemlint.config.limits import DEFAULT, MEGABYTE, Limits
 from torchmemlint.doubts import Confidence, is_sure
 from torchmemlint.engine.cache.snapshot import digest_of
-from torchmemlint.engine.run import FixedFile
+from torchmemlint.engine.run import FixedFile, RuleFailure
 from torchmemlint.findings import Applicability, ContextFile, Finding, Fix, Position, Severity, Span
 from torchmemlint.fingerprints import subject
 from torchmemlint.immutable import immutable
@@ -60,7 +60,9 @@ class Profile:
     spared: tuple[Entry, ...] = ()  # findings that are known: neither mended nor reported
     ignoring: str | None = None  # silence findings by comments instead of mending them, and give this reason
     noqa: bool = True  # do comments in this language silence findings?
-    extend: tuple[str, ...] = ()  # what brings rules besides the linter's own and those of installed plugins
+    comments: bool = True  # do any comments?
+    trust: tuple[tuple[str, Applicability], ...] = ()  # how far fixes of rules may be trusted: see `Fixes`
+    plugins: tuple[str, ...] = ()  # what brings rules besides the linter's own and those of installed plugins
     limits: Limits = DEFAULT
     confidence: Confidence = Confidence.LIKELY  # the least that is reported
     held: tuple[tuple[str, str], ...] = ()  # findings not to be mended: `fingerprints.subject`, and why
@@ -76,7 +78,7 @@ class FileResult:
     skipped: bool = False  # it never names torch
     fixed: FixedFile | None = None
     error: str | None = None  # one line, if the linter failed on it
-    unwritten: bool = False  # the file could not be written: no fault of the linter's
+    blameless: bool = False  # it is no fault of the linter's: the file could not be written, or a plugin failed
     details: str | None = None  # the traceback of that failure
     partly: bool = False  # there was more to follow in it than a file may take
     context: tuple[ContextFile, ...] = ()  # files that this one was the first to need for context
@@ -90,7 +92,7 @@ class FileResult:
         """The failure with the name of the file; "" where there was none."""
         if self.error is None:
             return ""
-        return f"{self.path}: {self.error}" if self.unwritten else f"{self.path}: internal error: {self.error}"
+        return f"{self.path}: {self.error}" if self.blameless else f"{self.path}: internal error: {self.error}"
 
 
 @immutable()
@@ -284,7 +286,7 @@ def report_of(
             context_of,
             additions=profile.contracts,
             target=profile.target_torch,
-            extend=profile.extend,
+            plugins=profile.plugins,
             pulse=Watch(profile.limits, pulse),
             nesting=int(profile.limits.nesting),
             ask=ask,
@@ -314,8 +316,9 @@ def reported(
             found = find(codes)
         except UnreadableFile as problem:
             return _finished(_unreadable(path, problem, profile, text), text, profile)
-    kept = audit.suppress(text, path, found, profile.codes, _catalogue(profile.extend), noqa=profile.noqa)
-    return _finished(kept, text, profile)
+    if profile.comments:
+        found = audit.suppress(text, path, found, profile.codes, _catalogue(profile.plugins), noqa=profile.noqa)
+    return _finished(found, text, profile)
 
 
 def _unspared(findings: list[Finding], text: str, path: Path, profile: Profile) -> list[Finding]:
@@ -356,10 +359,12 @@ def not_checked(path: Path, why: str, profile: Profile) -> FileResult:
 
 
 def failed(path: Path, error: Exception) -> FileResult:
-    """The result for a file on which the linter itself failed."""
+    """The result for a file on which the linter itself failed, or a plugin."""
     last = traceback.format_exception_only(type(error), error)[-1].strip()
     details = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return FileResult(path, error=" ".join(last.split())[:300], details=details)
+    of_plugin = isinstance(error, RuleFailure)
+    text = " ".join((str(error) if of_plugin else last).split())[:500]
+    return FileResult(path, error=f"plugin error: {text}" if of_plugin else text, blameless=of_plugin, details=details)
 
 
 def _fix(
@@ -421,7 +426,7 @@ def _fix(
         if isinstance(problem, ChangedMeanwhile):
             error = "changed while it was checked: it is left as it is now, for the next run"
         left = placed(found.findings, source)
-        return FileResult(path, left, not relevant, error=error, unwritten=True, unsure=found.unsure)
+        return FileResult(path, left, not relevant, error=error, blameless=True, unsure=found.unsure)
     after = source if isinstance(source, SourceText) else load(data, path)
     fixed = _fixed(path, result, source, after)
     return FileResult(path, placed(result.findings, after), not relevant, fixed, unsure=known[result.text].unsure)
@@ -482,22 +487,24 @@ def _finished(findings: Sequence[Finding], text: str, profile: Profile) -> Repor
         return Reported([])
     from torchmemlint.fingerprints import with_fingerprints
 
-    severities = dict(profile.severities)
+    severities, trust = dict(profile.severities), dict(profile.trust)
     sure = [finding for finding in findings if finding.confidence.rank >= profile.confidence.rank]
     ordered = sorted(sure, key=lambda finding: (finding.span.start, finding.code, finding.message))
     weighed = [
-        replace(finding, severity=severities.get(finding.code, finding.severity), fix=_trusted(finding))
+        replace(finding, severity=severities.get(finding.code, finding.severity), fix=_trusted(finding, trust))
         for finding in ordered
     ]
     return Reported(with_fingerprints(weighed, text), len(findings) - len(sure))
 
 
-def _trusted(finding: Finding) -> Fix | None:
-    """The fix of a finding: safe only where the finding is certain."""
+def _trusted(finding: Finding, trust: Mapping[str, Applicability]) -> Fix | None:
+    """The fix of a finding: safe only where the finding is certain, unless the settings say otherwise of its rule."""
     fix = finding.fix
-    if fix is None or fix.applicability is not Applicability.SAFE or is_sure(finding.doubts):
+    if fix is None or fix.applicability is Applicability.HINT:
         return fix
-    return replace(fix, applicability=Applicability.UNSAFE)
+    is_unsure = fix.applicability is Applicability.SAFE and not is_sure(finding.doubts)
+    applicability = trust.get(finding.code, Applicability.UNSAFE if is_unsure else fix.applicability)
+    return fix if applicability is fix.applicability else replace(fix, applicability=applicability)
 
 
 @lru_cache(maxsize=16)
@@ -508,7 +515,7 @@ def _relevant_words(additions: tuple[Framework, ...]) -> tuple[bytes, ...]:
 
 
 @lru_cache(maxsize=16)
-def _catalogue(extend: tuple[str, ...]) -> Catalogue:
+def _catalogue(plugins: tuple[str, ...]) -> Catalogue:
     from torchmemlint.engine import audit
 
-    return audit.catalogue(extend)
+    return audit.catalogue(plugins)

@@ -9,6 +9,10 @@ from torchmemlint.findings import ContextFile, Finding, Severity
 from torchmemlint.immutable import immutable
 
 
+class RuleFailure(Exception):  # noqa: N818 (it is one)
+    """A plugin's rule raised an exception, or gave what is no finding of its own; the message says where."""
+
+
 @immutable()
 class FixedCell:
     """What the fixes changed in one cell of a notebook."""
@@ -62,6 +66,7 @@ class RunReport:
     fixes_applied_to_disk: bool = False  # True under --fix, False under --diff and plain checks
     unsafe_fixes: bool = False  # --unsafe-fixes was given: unsafe fixes count as fixable
     show_summary: bool = True  # False under --quiet
+    show_fixes: bool = False  # what was fixed is listed
     folds: bool = False  # in the format for reading: advice, and what a rule repeats in a file, in a line each
     failing: int = 0  # remaining findings at or above the severity that fails a run
     fails: Callable[[Finding], bool] = _is_no_advice  # is a finding one of them?

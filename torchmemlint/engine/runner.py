@@ -53,6 +53,7 @@ class Request:
     sieve: Sieve | None = None  # chooses what is reported, and mended; None: all that is found
     ignoring: str | None = None  # see `Profile`
     executor: Executor | None = None  # what checks the files; None: processes of this machine
+    comments: bool = True  # do comments silence findings?
     apart: bool = False  # see `check_all`
     held: Mapping[Path, tuple[tuple[str, str], ...]] = field(default_factory=dict)  # by file: see `Profile`
 
@@ -196,7 +197,8 @@ def _plan(request: Request) -> _Plan:
 def _profile(path: Path, request: Request) -> Profile:
     settings = request.resolver.settings_for(path.parent)
     profile = profile_for(settings, path, request.fixing, request.unsafe)
-    return replace(profile, ignoring=request.ignoring, kept=request.use_cache, held=request.held.get(path, ()))
+    held = request.held.get(path, ())
+    return replace(profile, ignoring=request.ignoring, kept=request.use_cache, held=held, comments=request.comments)
 
 
 def profile_for(settings: Settings, path: Path, fixing: Fixing = Fixing.NONE, unsafe: bool = False) -> Profile:
@@ -209,9 +211,10 @@ def profile_for(settings: Settings, path: Path, fixing: Fixing = Fixing.NONE, un
         context_root(path, settings.root),
         target_torch=settings.target_torch,
         contracts=settings.contracts,
-        extend=settings.extend,
+        plugins=settings.plugins,
         limits=settings.limits,
         confidence=settings.confidence,
+        trust=settings.fixes.trust,
     )
 
 

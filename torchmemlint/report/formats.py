@@ -55,6 +55,7 @@ FORMATS: Mapping[str, Format] = {
         Format("json-lines", "json_lines"),
         Format("sarif", "sarif.log"),
         Format("github", "github", document=False),
+        Format("azure", "azure", document=False),
         Format("gitlab", "gitlab"),
         Format("junit", "junit"),
         Format("pylint", "pylint", document=False),

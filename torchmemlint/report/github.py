@@ -22,7 +22,7 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
     """A command for each finding."""
     for finding in report.findings:
         properties = ",".join(f"{key}={_property(value)}" for key, value in _properties(finding, root).items())
-        yield f"::{_COMMANDS[finding.severity]} {properties}::{_data(_text(finding, root))}"
+        yield f"::{_COMMANDS[finding.severity]} {properties}::{_data(annotation_text(finding, root))}"
 
 
 def _properties(finding: Finding, root: Path) -> dict[str, str]:
@@ -39,8 +39,8 @@ def _properties(finding: Finding, root: Path) -> dict[str, str]:
     }
 
 
-def _text(finding: Finding, root: Path) -> str:
-    """The message, then what led to it, a line each: GitHub shows the annotation's text as it is."""
+def annotation_text(finding: Finding, root: Path) -> str:
+    """The message, then what led to it, a line each: services show an annotation's text as it is."""
     parts = [one_line(finding.message)]
     if finding.cells is not None:
         parts[0] = f"{place(finding, finding.span.start).brief}: {parts[0]}"

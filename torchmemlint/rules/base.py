@@ -22,6 +22,14 @@ class Tag(enum.Enum):
     DEPRECATED = "deprecated"  # struck through: its name goes away
 
 
+class Stage(enum.Enum):
+    """How far a rule has come."""
+
+    PREVIEW = "preview"  # not yet right often enough, or not yet shown to be: off without `preview`
+    STABLE = "stable"
+    DEPRECATED = "deprecated"  # a later release will not have it
+
+
 class Rule(ABC):
     """One anti-pattern: the metadata below, a page that documents it, and one question to the facts.
 
@@ -37,6 +45,8 @@ class Rule(ABC):
     on: ClassVar[bool] = True  # on by default
     fix: ClassVar[Applicability | None] = None  # the best applicability of its fixes
     tag: ClassVar[Tag | None] = None
+    stage: ClassVar[Stage] = Stage.STABLE
+    version: ClassVar[str] = ""  # of the release with which it came to that stage, as "0.1"; "" where it is not said
     url: ClassVar[str] = ""  # where a plugin's rule has a page; our own have theirs in the documentation
     page: ClassVar[Path | None] = None  # of a rule of our own
     why: ClassVar[str]  # why it costs memory, in one sentence; part of the full output

@@ -1,4 +1,4 @@
-"""Rules that others bring: from entry points of installed packages, and from what `extend` names.
+"""Rules that others bring: from entry points of installed packages, and from what `plugins` names.
 
 What runs whose code is decided here, and described in `docs/plugins.md`. Installed packages that declare an entry
 point in the group `torchmemlint.rules` are trusted as whoever installed them trusts them. A configuration may come with
@@ -37,7 +37,7 @@ SWITCHED_OFF = "TORCHMEMLINT_NO_PLUGINS"  # in the environment: leave entry poin
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")  # its dotted name
 _CODE = re.compile(r"(?P<letters>[A-Z]+)[0-9]{3}")
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_EXTENSIONS: dict[str, Plugin] = {}  # by their word in `extend`
+_EXTENSIONS: dict[str, Plugin] = {}  # by their word in `plugins`
 _OUR_WORD = b"torchmemlint"  # no module has rules for us without it
 
 
@@ -62,10 +62,10 @@ def installed() -> tuple[Plugin, ...]:
 
 
 def extension(name: str) -> Plugin:
-    """What one word of `extend` names: a module, or the absolute path of a file or folder."""
+    """What one word of `plugins` names: a module, or the absolute path of a file or folder."""
     if name not in _EXTENSIONS:
         at = Path(name).is_absolute()
-        title = f"`{name}` (by --extend)" if at else f"module `{name}` (by `extend`)"
+        title = f"`{name}` (by --plugins)" if at else f"module `{name}` (by `plugins`)"
         with _blaming(title), _without_working_directory():
             kinds = _rules_at(Path(name)) if at else _rules_in(_module_named(name))
         _EXTENSIONS[name] = _plugin(title, kinds)
@@ -87,10 +87,10 @@ def loaded() -> Iterator[Plugin]:
     yield from _EXTENSIONS.values()
 
 
-def stamps(extend: Iterable[str]) -> tuple[object, ...]:
+def stamps(plugins: Iterable[str]) -> tuple[object, ...]:
     """What tells one state of the plugins from another: their names with versions, and when their files changed."""
-    plugins = (*installed(), *(extension(name) for name in extend))
-    return tuple((plugin.title, [rule.code for rule in plugin.rules], _changes(plugin)) for plugin in plugins)
+    found = (*installed(), *(extension(name) for name in plugins))
+    return tuple((plugin.title, [rule.code for rule in plugin.rules], _changes(plugin)) for plugin in found)
 
 
 def _changes(plugin: Plugin) -> list[tuple[str, int, int]]:
@@ -104,6 +104,13 @@ def files_of(plugin: Plugin) -> list[Path]:
     files = {Path(top.__file__) for top in tops if top.__file__ is not None}
     files |= {file for top in tops for folder in getattr(top, "__path__", ()) for file in Path(folder).rglob("*.py")}
     return sorted(files)
+
+
+def folders_of(rule: Rule) -> set[Path]:
+    """The file or folders in which the package of a plugin's rule lies."""
+    top = sys.modules[type(rule).__module__.partition(".")[0]]
+    folders = {Path(folder) for folder in getattr(top, "__path__", ())}
+    return folders or ({Path(top.__file__)} if top.__file__ is not None else set())
 
 
 def _entry_points() -> Iterator[tuple[str, EntryPoint]]:

@@ -48,15 +48,15 @@ def own() -> RuleSet:
     return _together(all_rules(), ())
 
 
-def known(extend: tuple[str, ...] = ()) -> RuleSet:
-    """Our own rules, those of installed plugins, and those that `extend` names.
+def known(plugins: tuple[str, ...] = ()) -> RuleSet:
+    """Our own rules, those of installed plugins, and those that `plugins` names.
 
     Raises `PluginError` for a plugin that cannot be used.
     """
     from torchmemlint.rules import extensions
 
-    plugins = (*extensions.installed(), *(extensions.extension(name) for name in extend))
-    return _together(all_rules(), plugins)
+    brought = (*extensions.installed(), *(extensions.extension(name) for name in plugins))
+    return _together(all_rules(), brought)
 
 
 def find(word: str) -> Rule | None:

@@ -92,6 +92,6 @@ def _selectors(value: object) -> tuple[str, ...]:
         raise ConfigError(f"expected a list of rule selectors, got {value!r}")
     found = tuple(str(one) for one in value)
     for selector in found:
-        if is_own(selector) or digits_of(selector) is None:  # others may be those of rules that a folder `extend`s by
+        if is_own(selector) or digits_of(selector) is None:  # others may be of a folder's `plugins`
             expand(selector)
     return found

@@ -139,9 +139,11 @@ def _circumstances(profile: Profile) -> str:
         profile.target_torch,
         repr(profile.contracts),
         profile.noqa,
+        profile.comments,
+        [(code, applicability.value) for code, applicability in profile.trust],
         profile.confidence.value,
         profile.limits,
-        extensions.stamps(profile.extend),
+        extensions.stamps(profile.plugins),
         _linter(),
     )
     return hashlib.blake2b(repr(alike).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -72,8 +72,8 @@ def _watch(parent: int) -> None:
     os._exit(0)
 
 
-def _stamp(extend: tuple[str, ...]) -> Any:
+def _stamp(plugins: tuple[str, ...]) -> Any:
     try:
-        return dict(stamp.own(extend))
+        return dict(stamp.own(plugins))
     except Exception as error:  # noqa: BLE001 (what a plugin raises is told to whoever asked)
         return str(error)

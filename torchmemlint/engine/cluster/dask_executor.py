@@ -72,8 +72,8 @@ class _Batch:
 
 
 @contextlib.contextmanager
-def connected(address: str, extend: tuple[str, ...] = (), patience: float = PATIENCE) -> Iterator[DaskExecutor]:
-    """An executor on the cluster whose scheduler has this address, such as `tcp://host:8786`. `extend` brings rules.
+def connected(address: str, plugins: tuple[str, ...] = (), patience: float = PATIENCE) -> Iterator[DaskExecutor]:
+    """An executor on the cluster whose scheduler has this address, such as `tcp://host:8786`. `plugins` brings rules.
 
     Raises `ClusterError` where it cannot be reached, has no workers, or would not find what is found here.
     """
@@ -87,7 +87,7 @@ def connected(address: str, extend: tuple[str, ...] = (), patience: float = PATI
             client = _client(address)
             try:
                 executor = DaskExecutor(client, patience)
-                executor.compare(extend)
+                executor.compare(plugins)
                 yield executor
             finally:
                 with contextlib.suppress(Exception):
@@ -117,7 +117,7 @@ class DaskExecutor:
         """How many there are now."""
         return int(sum(self._client.nthreads().values()))
 
-    def compare(self, extend: tuple[str, ...]) -> None:
+    def compare(self, plugins: tuple[str, ...]) -> None:
         """Wait for a worker, and hold all there are against this machine. Raises `ClusterError`."""
         try:
             self._client.wait_for_workers(1, timeout=self._patience)
@@ -131,7 +131,7 @@ class DaskExecutor:
         for address, python in pythons.items():
             if python != here:
                 raise ClusterError(f"the worker {address} has Python {'.'.join(python)}, and here is {'.'.join(here)}")
-        own = stamp.own(extend)
+        own = stamp.own(plugins)
 
         def told() -> Any:  # within a function: pickled with its code, since a worker may not have ours
             try:
@@ -139,7 +139,7 @@ class DaskExecutor:
             except ImportError as error:
                 return f"torchmemlint cannot be imported there ({error})"
             try:
-                return dict(stamp.own(extend))
+                return dict(stamp.own(plugins))
             except Exception as error:  # noqa: BLE001 (a plugin's)
                 return str(error)
 
@@ -290,7 +290,7 @@ class _Run:
         numbers = sorted({profile for *_, profile in batch.files})
         files = [(number, path, numbers.index(profile)) for number, path, profile in batch.files]
         chosen = [self.profiles[number] for number in numbers]
-        own = {one.extend: stamp.own(one.extend) for one in chosen}
+        own = {one.plugins: stamp.own(one.plugins) for one in chosen}
         parcel = batch.parcel
         future = self.client.submit(
             remote.check, parcel.name, parcel.future, files, chosen, own, key=_key("check"), pure=False

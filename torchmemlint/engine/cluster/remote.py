@@ -69,7 +69,7 @@ def _checked(
 ) -> tuple[bytes, bool]:
     """The pickled result for a file, and whether the process is to be asked again."""
     try:
-        child.prepare(name, sources, profile.extend, client)
+        child.prepare(name, sources, profile.plugins, client)
         result, ends = child.checked(path, profile)
     except (EOFError, OSError, pickle.UnpicklingError):  # it died on this file
         return pickle.dumps(child.obituary(path, profile), protocol=5), False
@@ -94,13 +94,13 @@ class _Child:
         return self._process.poll() is None
 
     def prepare(
-        self, name: str, sources: bytes, extend: tuple[str, ...], client: Mapping[tuple[str, ...], Stamp]
+        self, name: str, sources: bytes, plugins: tuple[str, ...], client: Mapping[tuple[str, ...], Stamp]
     ) -> None:
         """Make sure that it has the sources of that name, and the same rules as the client."""
-        alike = (extend, *sorted(client[extend].items()))
+        alike = (plugins, *sorted(client[plugins].items()))
         if alike not in self._alike:
-            told = self._ask("stamp", extend)
-            found = differences(client[extend], told) if isinstance(told, dict) else [told]
+            told = self._ask("stamp", plugins)
+            found = differences(client[plugins], told) if isinstance(told, dict) else [told]
             if found:
                 raise MismatchError("; ".join(found))
             self._alike.add(alike)

@@ -17,17 +17,17 @@ Stamp = Mapping[str, str]
 
 
 @cache
-def own(extend: tuple[str, ...] = ()) -> Stamp:
-    """Of this process; `extend` brings rules. Raises `PluginError` where there are none by such a name."""
+def own(plugins: tuple[str, ...] = ()) -> Stamp:
+    """Of this process; `plugins` brings rules. Raises `PluginError` where there are none by such a name."""
     from importlib.metadata import version
 
-    plugins = (*extensions.installed(), *(extensions.extension(name) for name in extend))
+    brought = (*extensions.installed(), *(extensions.extension(name) for name in plugins))
     return {
         "Python": f"{platform.python_implementation()} {'.'.join(platform.python_version_tuple()[:2])}",
         "system": os.name,
         "libcst": version("libcst"),
         "torchmemlint": f"{torchmemlint.__version__} ({_digest([Path(entry.path) for entry in own_files()])})",
-        **{plugin.title: _digest(extensions.files_of(plugin)) for plugin in plugins},
+        **{plugin.title: _digest(extensions.files_of(plugin)) for plugin in brought},
     }
 
 

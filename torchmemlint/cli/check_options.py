@@ -1,0 +1,248 @@
+"""The options of `torchmemlint check`, in the groups of its `--help`.
+
+A switch with a `--no-…` is a setting, too: where neither is given, the configuration decides.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from torchmemlint.cli.confidence import confidence_option
+from torchmemlint.cli.corpora import projects_option
+from torchmemlint.cli.executors import executor_option
+from torchmemlint.cli.grouped import Group
+from torchmemlint.cli.outputs import FormatType
+from torchmemlint.report.formats import FORMATS
+
+_SELECTOR = "RULE_SELECTOR"
+_IGNORES = "PATTERN:CODE"
+_PATTERN = "PATTERN"
+
+
+def _moved(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> None:
+    if given:
+        raise click.UsageError(f"Modules and files with rules are named by --plugins: --plugins {given[0]}.", context)
+
+
+def _switch(name: str, help_: str) -> Any:
+    """A setting that can be turned on and off."""
+    return click.option(f"--{name}/--no-{name}", default=None, help=help_)
+
+
+GROUPS = (
+    Group(
+        "Rule selection",
+        (
+            click.option(
+                "--preset",
+                type=click.Choice(["default", "strict", "leaks-only", "training", "inference"]),
+                help="Rules for an occasion, instead of the configured ones.",
+            ),
+            click.option(
+                "--select",
+                multiple=True,
+                metavar=_SELECTOR,
+                help="Rules to check instead of the configured ones: codes, prefixes, names or ALL.",
+            ),
+            click.option(
+                "--extend-select", multiple=True, metavar=_SELECTOR, help="Rules to check besides the selected ones."
+            ),
+            click.option("--ignore", multiple=True, metavar=_SELECTOR, help="Rules not to check."),
+            click.option(
+                "--per-file-ignores",
+                multiple=True,
+                metavar=_IGNORES,
+                help="Rules not to check in some files, instead of the configured ones.",
+            ),
+            click.option(
+                "--extend-per-file-ignores",
+                multiple=True,
+                metavar=_IGNORES,
+                help="Rules not to check in some files, besides the configured ones.",
+            ),
+            _switch("preview", "Check rules in preview, too."),
+            confidence_option,
+            click.option(
+                "--plugins",
+                multiple=True,
+                metavar="MODULE|PATH",
+                help="Rules of your own: a module, a file or a folder of files.",
+            ),
+            click.option("--extend", multiple=True, hidden=True, expose_value=False, callback=_moved),
+        ),
+    ),
+    Group(
+        "Fixes",
+        (
+            _switch("fix", "Apply the safe fixes."),
+            _switch("unsafe-fixes", "With --fix or --diff: also the fixes that may change results."),
+            click.option(
+                "--fixable",
+                multiple=True,
+                metavar=_SELECTOR,
+                help="Apply fixes of these rules instead of the configured ones.",
+            ),
+            click.option(
+                "--extend-fixable",
+                multiple=True,
+                metavar=_SELECTOR,
+                help="Apply fixes of these rules besides the fixable ones.",
+            ),
+            click.option("--unfixable", multiple=True, metavar=_SELECTOR, help="Apply no fixes of these rules."),
+            click.option(
+                "--prove",
+                metavar="COMMAND",
+                help="With --fix or --diff: make only fixes with which COMMAND still passes, as tried on a copy of the"
+                " project.",
+            ),
+            click.option(
+                "--diff", is_flag=True, help="Show what --fix (or --add-ignores) would change, and change nothing."
+            ),
+            _switch("fix-only", "Apply fixes without reporting what is left. Implies --fix."),
+            _switch("show-fixes", "List what was fixed, by file and rule."),
+        ),
+    ),
+    Group(
+        "Known findings",
+        (
+            click.option(
+                "--baseline",
+                type=click.Path(path_type=Path, dir_okay=False),
+                metavar="FILE",
+                help="Report only what is not in this baseline.  [default: the configured one, if it is there]",
+            ),
+            click.option("--no-baseline", is_flag=True, help="Report also what is in a baseline."),
+            click.option(
+                "--new-since",
+                metavar="REV",
+                help="Report only what was not found yet where the history left that of REV, as git tells.",
+            ),
+            click.option(
+                "--add-ignores", is_flag=True, help="Silence what is found by comments: `# torchmemlint: ignore[CODE]`."
+            ),
+            click.option("--reason", metavar="TEXT", help="With --add-ignores: what the comments give as the reason."),
+            click.option(
+                "--ignore-noqa",
+                is_flag=True,
+                help="Report also what comments silence: `# torchmemlint: ignore`, `# noqa`.",
+            ),
+        ),
+    ),
+    Group(
+        "File selection",
+        (
+            click.option(
+                "--exclude",
+                multiple=True,
+                metavar=_PATTERN,
+                help="Files and folders to leave out instead of the configured ones.",
+            ),
+            click.option(
+                "--extend-exclude",
+                multiple=True,
+                metavar=_PATTERN,
+                help="Files and folders to leave out besides the excluded ones.",
+            ),
+            _switch("respect-gitignore", "Leave out what `.gitignore` files leave out."),
+            _switch("force-exclude", "Apply the exclusions to named files, too."),
+            click.option("--stdin-filename", type=click.Path(path_type=Path), help="The name of what comes by `-`."),
+            projects_option,
+            click.option("--show-files", is_flag=True, help="List the files that would be checked."),
+        ),
+    ),
+    Group(
+        "Output",
+        (
+            click.option(
+                "--output-format",
+                type=FormatType(),
+                multiple=True,
+                metavar="FORMAT[:FILE]",
+                help=f"How to report, and to which file: {', '.join(FORMATS)}; several with commas, or by repeating it."
+                "  [default: the configured one, or full]",
+            ),
+            click.option(
+                "--output-file",
+                "-o",
+                type=click.Path(path_type=Path),
+                help="Write the report to a file: the one whose format names none.",
+            ),
+            click.option("--statistics", is_flag=True, help="Show a count for each rule instead of the findings."),
+            click.option(
+                "--no-fold",
+                is_flag=True,
+                help="Show all findings in full: also advice, and what a rule repeats in one file.",
+            ),
+            click.option(
+                "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours."
+            ),
+            click.option("--quiet", "-q", is_flag=True, help="Show findings and nothing else."),
+            click.option(
+                "--silent", "-s", is_flag=True, help="Show nothing but errors of the run; the exit code tells the rest."
+            ),
+            click.option(
+                "--verbose",
+                "-v",
+                count=True,
+                help="Say on the error stream what was read, and why; all of it if given twice.",
+            ),
+        ),
+    ),
+    Group(
+        "Exit code",
+        (
+            click.option("--exit-zero", "-e", is_flag=True, help="Exit with 0 in spite of findings."),
+            click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if files were fixed, too."),
+            click.option(
+                "--fail-on",
+                type=click.Choice(["error", "warning", "advice"]),
+                help="The least severity that makes the exit code 1.  [default: warning]",
+            ),
+        ),
+    ),
+    Group(
+        "Configuration",
+        (
+            click.option(
+                "--config",
+                multiple=True,
+                metavar="FILE|KEY=VALUE",
+                help="A configuration file, or one setting as TOML.",
+            ),
+            click.option("--isolated", is_flag=True, help="Ignore all configuration files."),
+            click.option(
+                "--project-root",
+                type=click.Path(path_type=Path, exists=True, file_okay=False),
+                help="Look for configuration up to here, and give paths relative to here."
+                "  [default: the working directory]",
+            ),
+            click.option("--target-torch", metavar="VERSION", help="The oldest torch release that the code supports."),
+            click.option(
+                "--limit",
+                multiple=True,
+                metavar="NAME=NUMBER",
+                help="What one file may take: time (seconds), memory (MB), nesting (levels), size (MB). 0 is no limit.",
+            ),
+            click.option("--show-settings", is_flag=True, help="Show the settings for the (first) file."),
+        ),
+    ),
+    Group(
+        "Running",
+        (
+            click.option("--watch", "-w", is_flag=True, help="Check again whenever files change, until Ctrl-C."),
+            click.option("--jobs", "-j", type=click.IntRange(min=1), help="Use at most so many processes."),
+            executor_option,
+            click.option(
+                "--no-cache", "-n", is_flag=True, help="Neither use results of earlier runs nor keep this one's."
+            ),
+            click.option(
+                "--cache-dir",
+                type=click.Path(path_type=Path, file_okay=False),
+                help="Keep results here.  [default: the user's cache directory]",
+            ),
+        ),
+    ),
+)
