@@ -419,6 +419,7 @@ def beside(name: str) -> ModuleType:
 
 BENCHMARK = beside("benchmark_tables")
 PRECISION = beside("precision_tables")
+STAGES = beside("rule_stages")
 RULE_PAGES = beside("rule_pages")
 MAKERS: dict[str, Callable[[], str]] = {
     **beside("adoption_example").MAKERS,
@@ -439,6 +440,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "terms": terms,
     "operations": operations,
     "frameworks": frameworks,
+    "preview": STAGES.preview,
     "full": lambda: shown(SHORT_EXAMPLE),
     "notebook": lambda: shown(NOTEBOOK),
     "notebook-diff": lambda: shown(NOTEBOOK, "--diff"),

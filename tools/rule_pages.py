@@ -12,7 +12,6 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 from torchmemlint.findings import Applicability
 from torchmemlint.rules import docs
 from torchmemlint.rules.base import Rule
+from torchmemlint.rules.families import FAMILIES, Family
 from torchmemlint.rules.registry import all_rules
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,33 +34,11 @@ LEGEND = """\
 **Severity** is the highest that a rule gives. *error*: memory grows without bound, or the code does not do what it
 says. *warning*: bounded but real waste. *advice*: correct code that is merely untuned; it fails no run unless asked to.
 **Fix**: a *safe* one leaves results as they are, an *unsafe* one may change numbers, timing or types, a *hint* is only
-shown.
+shown. **Status**: a rule is *stable* once at least five of its findings in code that it had not met were read, and the
+facts were right in four of five; until then it is in *preview* ([why it is on](../configuration.md#rules-in-preview)).
 
 [Configuration](../configuration.md) says how rules are chosen, [suppressions](../suppressions.md) how one finding is
 silenced, and [precision](../precision.md) how often they are right."""
-
-
-@dataclass(frozen=True)
-class Family:
-    """The rules whose codes begin alike."""
-
-    digit: str
-    title: str
-    page: str  # what the page about the memory behind them is called
-    about: str
-
-
-FAMILIES = (
-    Family("0", "The run itself", "suppressions", "Files that cannot be read, and comments that silence nothing."),
-    Family("1", "Graphs", "graphs", "Autograd graphs, and samples, that outlive the step they were made for."),
-    Family("2", "Gradient mode", "gradient-mode", "Graphs that are made and never differentiated."),
-    Family("3", "Activations", "activations", "Tensors that are written out and kept, and need not be."),
-    Family("4", "Data loading", "loading", "Loaders, their workers, and the way to the device."),
-    Family("5", "Allocation", "allocation", "What is put on the device, in which type, and how long it stays there."),
-    Family("6", "The training step", "training-step", "Gradients, optimizers and precision."),
-    Family("7", "Frameworks", "frameworks", "What frameworks keep, or keep running, on your behalf."),
-    Family("8", "Owners", "owners", "What holds networks and tensors, and is no graph: caches and the like."),
-)
 
 
 def family_of(code: str) -> Family:
@@ -83,13 +61,15 @@ def index() -> str:
         LEGEND,
     ]
     for family in FAMILIES:
-        lines = ["| rule | | severity | default | fix |", "|---|---|---|---|---|"]
+        lines = ["| rule | | severity | default | fix | status |", "|---|---|---|---|---|---|"]
         for rule in all_rules():
             if rule.code[3] == family.digit:
                 fix = f" {rule.fix.value}" if rule.fix else ""
                 sentence = f"**{rule.name}**: {rule.why}"
                 on = "on" if rule.on else "off"
-                lines.append(f"| [{rule.code}]({rule.code}.md) | {sentence} | {rule.severity.value} | {on} |{fix} |")
+                stage = rule.stage.value
+                row = f"[{rule.code}]({rule.code}.md) | {sentence} | {rule.severity.value} | {on} |{fix} | {stage}"
+                lines.append(f"| {row} |")
         more = f"More: [{family.page.replace('-', ' ')}](../{family.page}.md)."
         parts += [f"## {family.title} ({family.digit}xx)", f"{family.about} {more}", "\n".join(lines)]
     return HEADER + "\n\n".join(parts) + "\n"

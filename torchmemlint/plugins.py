@@ -15,7 +15,7 @@ from pathlib import Path
 from torchmemlint.doubts import Confidence, Doubt, ordered
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Position, Severity, Span
 from torchmemlint.flow.facts import FileFacts
-from torchmemlint.rules.base import Rule, Tag
+from torchmemlint.rules.base import Rule, Stage, Tag
 from torchmemlint.syntax.outline import dotted, imports
 from torchmemlint.syntax.source_module import Site
 
@@ -33,6 +33,7 @@ __all__ = [
     "Rule",
     "Severity",
     "Span",
+    "Stage",
     "Tag",
     "calls",
     "report",

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,38 @@ def test_rule_as_json(run: Run) -> None:
     assert (one["code"], one["name"], one["fix"]) == ("TML002", "unknown-code", "hint")
     assert "## What it does" in one["explanation"]
     assert len(json.loads(run("rule", "--all", "--output-format=json").out)) == 9
+
+
+def test_a_family(run: Run) -> None:
+    code, out, _ = run("rule", "tml1")
+    assert code == 0
+    assert out.startswith("# Graphs (TML1)\n\nAutograd graphs")
+    assert [line.split()[1] for line in out.splitlines() if line.startswith("- **")] == ["**TML101", "**TML102"]
+    assert "- **TML101 graph-accumulation** (error, stable): " in out
+    assert [one["code"] for one in json.loads(run("rule", "TML2", "--output-format=json").out)] == ["TML201", "TML204"]
+
+
+def test_rules(run: Run, project: Path) -> None:
+    code, out, err = run("rules")
+    assert (code, err) == (0, "")
+    assert out.count("\n  TML") == 9
+    assert "  TML204  no-grad-instead-of-inference-mode  advice   off\n" in out
+    assert "Data loading (TML4)\n  TML401  serial-loader" in out
+    assert run("rules", "TML1", "serial-loader").out.splitlines() == [
+        "Graphs (TML1)",
+        "  TML101  graph-accumulation  error    safe fix",
+        "  TML102  graph-collection    error",
+        "",
+        "Data loading (TML4)",
+        "  TML401  serial-loader       warning",
+    ]
+    (one,) = json.loads(run("rules", "TML201", "--output-format=json").out)
+    assert (one["name"], one["fix"], one["default"], one["status"], one["since"]) == (
+        "eval-without-no-grad", "unsafe", True, "stable", None,
+    )  # fmt: skip
+    wrong = run("rules", "TML9")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "Unknown rule selector `TML9`" in wrong.err
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from torchmemlint.findings import Applicability, Finding, Severity
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.docs import SECTIONS, PageError, page, to_markdown, to_terminal
+from torchmemlint.rules.docs import SECTIONS, PageError, page, shown, to_markdown
 from torchmemlint.rules.registry import all_rules
 
 
@@ -67,15 +67,16 @@ def test_sections_are_read() -> None:
 def test_markdown_has_the_metadata_and_all_sections_in_order() -> None:
     text = to_markdown(page(Sample))
     assert text.startswith(
-        "# sample (TML999)\n\nSeverity: **warning** · Default: **on** · Fix: **safe (`--fix`)**\n\n## What it does\n"
+        "# sample (TML999)\n\nSeverity: **warning** · Default: **on** · Fix: **safe (`--fix`)** · Status: stable"
+        "\n\n## What it does\n"
     )
     headings = [line for line in text.splitlines() if line.startswith("## ")]
     assert [line for line in headings if line != "## not a heading"] == [f"## {title}" for title in SECTIONS]
-    assert to_terminal(page(Sample), color=False) == text
+    assert shown(to_markdown(page(Sample)), color=False) == text
 
 
 def test_terminal_shows_the_same_words_in_colour() -> None:
-    painted = to_terminal(page(Sample), color=True, width=80)
+    painted = shown(to_markdown(page(Sample)), color=True, width=80)
     assert "\x1b[" in painted
     plain = re.sub(r"\x1b\[[0-9;]*m", "", painted)
     assert all(title in plain for title in SECTIONS)

@@ -63,7 +63,7 @@ GROUPS = (
                 metavar=_IGNORES,
                 help="Rules not to check in some files, besides the configured ones.",
             ),
-            _switch("preview", "Check rules in preview, too."),
+            _switch("preview", "Check rules in preview, too, or leave them out.  [default: check them]"),
             confidence_option,
             click.option(
                 "--plugins",

@@ -27,6 +27,7 @@ COMMANDS = (
     "new-rule",
     "oom",
     "rule",
+    "rules",
     "run",
     "server",
     "trace",

@@ -116,17 +116,17 @@ OPTIONS = (
     Option(
         "preview",
         "boolean",
-        "false",
-        "Check the rules that are in preview, too (`torchmemlint rules` lists them). Without it they are off, whatever "
-        "selects them.",
-        "preview = true",
+        "true",
+        "Whether rules in preview may be on: those of which it is not yet known, or not yet true, that they are right "
+        "often enough (`torchmemlint rules` lists them). With `false` they are off, whatever selects them.",
+        "preview = false",
         readers.boolean,
     ),
     Option(
         "explicit-preview-rules",
         "boolean",
         "false",
-        "Under `preview`, check only those rules in preview that are selected by their own code or name.",
+        "Check only those rules in preview that are selected by their own code or name.",
         "explicit-preview-rules = true",
         readers.boolean,
     ),

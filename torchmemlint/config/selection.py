@@ -58,9 +58,9 @@ def specificity(selector: str) -> int:
 
 @immutable()
 class Preview:
-    """Whether rules in preview may be on."""
+    """Whether rules in preview may be on. They are, unless somebody says otherwise."""
 
-    on: bool = False
+    on: bool = True
     explicit: bool = False  # only those that are selected by their own code or name
 
 

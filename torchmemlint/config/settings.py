@@ -140,7 +140,7 @@ def resolve(layers: Layer | Sequence[Layer], root: Path, source: Path | None, gi
     ignores = (*(layer.per_file_ignores or ()), *(layer.extend_per_file_ignores or ()))
     for pattern in (*(layer.exclude or ()), *(layer.extend_exclude or ()), *(pattern for pattern, _ in ignores)):
         validate(pattern, source)
-    preview = Preview(layer.preview is True, layer.explicit_preview_rules is True)
+    preview = Preview(layer.preview is not False, layer.explicit_preview_rules is True)
     fixable = allowed((*map(_of_fixes, chain), *given.fixable), rules)
     return Settings(
         root=root,

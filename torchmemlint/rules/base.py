@@ -25,7 +25,7 @@ class Tag(enum.Enum):
 class Stage(enum.Enum):
     """How far a rule has come."""
 
-    PREVIEW = "preview"  # not yet right often enough, or not yet shown to be: off without `preview`
+    PREVIEW = "preview"  # not yet right often enough, or not yet shown to be: `--no-preview` turns it off
     STABLE = "stable"
     DEPRECATED = "deprecated"  # a later release will not have it
 
@@ -46,7 +46,7 @@ class Rule(ABC):
     fix: ClassVar[Applicability | None] = None  # the best applicability of its fixes
     tag: ClassVar[Tag | None] = None
     stage: ClassVar[Stage] = Stage.STABLE
-    version: ClassVar[str] = ""  # of the release with which it came to that stage, as "0.1"; "" where it is not said
+    version: ClassVar[str] = ""  # of the release with which it came to that stage, as "0.1", if it is known
     url: ClassVar[str] = ""  # where a plugin's rule has a page; our own have theirs in the documentation
     page: ClassVar[Path | None] = None  # of a rule of our own
     why: ClassVar[str]  # why it costs memory, in one sentence; part of the full output

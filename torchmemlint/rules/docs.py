@@ -34,6 +34,14 @@ _FIX = {
     None: "none",
 }
 
+_STAGES = {
+    "preview": (
+        "This rule is in preview: too few of its findings in real code have been read, or too few of these were right. "
+        "It is on like the others; `--no-preview` turns it off.",
+    ),
+    "deprecated": ("This rule is deprecated: a later release will not have it.",),
+}
+
 
 class PageError(ValueError):
     """A text that is not a page: a section is missing, empty, unknown or there twice."""
@@ -48,6 +56,7 @@ class Page:
     severity: Severity  # the highest that the rule gives
     on: bool  # on by default
     fix: Applicability | None  # the best that its fixes have
+    status: str  # how far it has come, and since which release: "stable since 0.1"
     what_it_does: str
     why_it_costs_memory: str
     example: str
@@ -68,7 +77,19 @@ def page(rule: Rule | type[Rule]) -> Page:
     if missing:
         raise PageError(f"{kind.code}: no text for {', '.join(f'`## {title}`' for title in missing)}")
     fields = {field: found.get(title, "") for title, field in SECTIONS.items()}
-    return Page(kind.code, kind.name, kind.severity, kind.on, kind.fix, **fields)
+    return Page(kind.code, kind.name, kind.severity, kind.on, kind.fix, status(kind), **fields)
+
+
+def status(rule: Rule | type[Rule]) -> str:
+    """How far a rule has come, and since which release, if that is known."""
+    return f"{rule.stage.value} since {rule.version}" if rule.version else rule.stage.value
+
+
+def summary(rule: Rule) -> str:
+    """What a page begins with, in one line; where it has no such words, why the pattern costs memory."""
+    kind = type(rule)
+    text = body(kind.page) if kind.page is not None else inspect.cleandoc(kind.__dict__.get("__doc__") or "")
+    return " ".join(text.split("\n## ", 1)[0].split()) or rule.why
 
 
 def to_markdown(page: Page) -> str:
@@ -77,17 +98,17 @@ def to_markdown(page: Page) -> str:
         f"Severity: **{page.severity.value}**",
         f"Default: **{'on' if page.on else 'off'}**",
         f"Fix: **{_FIX[page.fix]}**".replace("**none**", "none"),
+        f"Status: {page.status}",
     )
-    parts = [f"# {page.name} ({page.code})", " · ".join(facts)]
+    parts = [f"# {page.name} ({page.code})", " · ".join(facts), *_STAGES.get(page.status.split()[0], ())]
     for title, field in SECTIONS.items():
         if text := getattr(page, field):
             parts += [f"## {title}", text]
     return "\n\n".join(parts) + "\n"
 
 
-def to_terminal(page: Page, *, color: bool, width: int = 100) -> str:
-    """The page for reading in a terminal of `width` columns; plain Markdown where there is no colour."""
-    text = to_markdown(page)
+def shown(text: str, *, color: bool, width: int = 100) -> str:
+    """Markdown for reading in a terminal of `width` columns; as it is where there is no colour."""
     if not color:
         return text
     from rich.console import Console

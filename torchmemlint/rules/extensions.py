@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from torchmemlint.codes import is_own
 from torchmemlint.config.errors import ConfigError
 from torchmemlint.findings import Applicability, Severity
-from torchmemlint.rules.base import Rule, Tag
+from torchmemlint.rules.base import Rule, Stage, Tag
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -250,6 +250,8 @@ _ATTRIBUTES: tuple[tuple[str, Any, str], ...] = (
     ("fix", Applicability | None, "an `Applicability` or `None`"),
     ("tag", Tag | None, "a `Tag` or `None`"),
     ("url", str, "an address, or an empty string"),
+    ("stage", Stage, "a `Stage`"),
+    ("version", str, "a release such as `0.1`, or an empty string"),
 )
 
 

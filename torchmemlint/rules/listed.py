@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torchmemlint.findings import Applicability, Finding, Severity
-from torchmemlint.rules.base import Rule, Tag
+from torchmemlint.rules.base import Rule, Stage, Tag
 
 if TYPE_CHECKING:
     from torchmemlint.flow.facts import FileFacts
@@ -61,7 +61,8 @@ def metadata(page: Path) -> dict[str, Any]:
     """What the head of a page says of its rule, with the page itself."""
     head = page.read_text(encoding="utf-8").split(_MARK)[1]
     said = dict(line.split(": ", 1) for line in head.splitlines())
-    found = {"page": page, "kind": said.pop("class", "")}
+    stage, _, version = said.pop("status").partition(" since ")
+    found = {"page": page, "kind": said.pop("class", ""), "stage": Stage(stage), "version": version}
     return {**found, **{name: _READ.get(name, str)(text) for name, text in said.items()}}
 
 
