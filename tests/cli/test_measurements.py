@@ -33,7 +33,7 @@ def measured(project: Path, run: Run) -> Path:
 def test_the_figure_stands_beside_the_finding(measured: Path, run: Run) -> None:
     full = run().out.splitlines()
     place = full.index("  = measured: +579.0 KiB per step (simulated A100 40GB, 2026-11-21)")
-    assert full[place + 1] == "  = fix (safe): Mend it"
+    assert full[place + 2] == "  = fix (safe): Mend it"
     concise = run("--output-format=concise", "--quiet").out
     assert concise == "train.py:2:5: TML101 [*] a leak (measured: +579.0 KiB per step, simulated)\n"
     (found,) = json.loads(run("--output-format=json").out)

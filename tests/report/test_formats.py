@@ -12,6 +12,7 @@ from torchmemlint.engine.run import FixedFile, RunReport
 from torchmemlint.findings import Evidence, Finding, Severity
 from torchmemlint.measured import Measured, Verdict
 from torchmemlint.report import write, write_diff
+from torchmemlint.report.columns import text_width
 from torchmemlint.report.formats import FORMATS
 
 from .samples import ROOT, accumulation, evaluation, loader, render, report, span
@@ -119,12 +120,17 @@ def test_a_finding_whose_source_is_gone_is_still_reported() -> None:
         span(1, 1, 1, 1),
         (Evidence("seen here", span(7, 1, 7, 2)),),
     )
-    assert render(report(gone), "full").splitlines()[:4] == [
+    elsewhere = Evidence("and there", span(9, 1, 9, 2), ROOT / "lost.py")
+    lines = render(report(gone), "full").splitlines()
+    assert lines[:5] == [
         "TML000 unreadable-file (error): permission denied",
         " --> gone.py:1:1",
-        "  = 7 │   seen here",
+        "  = line 7: seen here",
+        "  = learn more: https://torchmemlint.readthedocs.io/rules/TML000/",
         "",
     ]
+    both = render(report(replace(gone, evidence=(*gone.evidence, elsewhere))), "full").splitlines()
+    assert both[2:4] == ["  = line 7: 1. seen here", "  = lost.py:9: 2. and there"]
 
 
 def test_a_stream_that_knows_only_ascii(everything: RunReport) -> None:
@@ -138,7 +144,7 @@ def test_a_stream_that_knows_only_ascii(everything: RunReport) -> None:
     stream = io.TextIOWrapper(raw, encoding="ascii")
     write(everything, "full", stream, color=False, root=ROOT)
     stream.flush()
-    assert b"= 2 | model.eval()" in raw.getvalue()
+    assert b'daten = "\\u7cbe\\u5ea6"' in raw.getvalue()
 
 
 def test_messages_cannot_reach_the_terminal() -> None:
@@ -155,10 +161,49 @@ def test_a_measured_figure_stands_before_the_fix_and_before_the_place_elsewhere(
     lines = [line.strip() for line in render(report(finding), "full").splitlines()]
     place = lines.index("= measured: +48.0 MiB per step (simulated A100 40GB, 2026-11-21)")
     assert lines[place - 1].startswith("= why: ")
-    assert lines[place + 1].startswith("= fix (safe): ")
+    assert lines[place + 2].startswith("= fix (safe): ")
     assert render(report(finding, show_summary=False), "concise").endswith(
         "to the next (measured: +48.0 MiB per step, simulated) (see src/meter.py:3)\n"
     )
+
+
+def test_each_rule_says_once_where_to_learn_more() -> None:
+    text = render(report(accumulation(), replace(accumulation(), span=span(10, 9, 10, 22)), evaluation()), "full")
+    assert text.count("learn more: https://torchmemlint.readthedocs.io/rules/TML101/\n") == 1
+    assert text.count("learn more: ") == 2
+
+
+def test_many_findings_end_with_a_count_for_each_rule() -> None:
+    many = [replace(accumulation(), span=span(row, 1, row, 2), evidence=()) for row in range(1, 12)]
+    text = render(report(*many, evaluation()), "full")
+    assert "\n  11  TML101  [*] graph-accumulation\n   1  TML201  [ ] eval-without-no-grad\n" in text
+    assert "By rule" not in render(report(*many), "full")  # it is all of one
+    assert "By rule" not in render(report(*many[:9], evaluation()), "full")
+    assert "By rule" not in render(report(*many, evaluation(), show_summary=False), "full")
+
+
+def wrapped(found: RunReport, width: int, *, links: bool = False) -> list[str]:
+    stream = io.StringIO()
+    write(found, "full", stream, color=False, root=ROOT, width=width, links=links)
+    return stream.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_lines_keep_to_the_terminal(everything: RunReport, width: int) -> None:
+    """But for what a fix changes, and what cannot be parted."""
+    lines = wrapped(everything, width)
+    free = ("| -", "| +", "learn more")
+    assert not [line for line in lines if text_width(line) > width and not any(word in line for word in free)]
+    assert " ".join(" ".join(lines).split()).count("stays alive from one iteration to the next") == 1
+    if width == 60:
+        assert "   |               1. `model` is an `nn.Module`, so its" in lines
+
+
+def test_links(everything: RunReport) -> None:
+    linked = "\n".join(wrapped(everything, 80, links=True))
+    assert "\x1b]8;;https://torchmemlint.readthedocs.io/rules/TML101/\x1b\\TML101\x1b]8;;\x1b\\ [*]" in linked
+    assert "\x1b]8;;file:///project/src/train.py\x1b\\src/train.py:9:9\x1b]8;;\x1b\\" in linked
+    assert "\x1b" not in "\n".join(wrapped(everything, 80))
 
 
 def test_names_of_files_cannot_reach_the_terminal_either() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torchmemlint.findings import Edit
 from torchmemlint.report.changes import diff_lines, hunks
 from torchmemlint.report.columns import pad, shorten, show, text_width
-from torchmemlint.report.frame import WIDEST, code_frame
+from torchmemlint.report.frame import WIDEST, Label, code_frame
 from torchmemlint.report.paint import Paint
 
 from .samples import span
@@ -82,6 +82,59 @@ def test_a_span_outside_the_file_has_no_frame() -> None:
     assert frame(["a"], 5, 1, 5, 2) == []
 
 
+def labelled(lines: list[str], place: tuple[int, ...], *labels: Label, width: int = 0) -> list[str]:
+    return list(code_frame(lines, span(*place), 1, Paint(False, width), labels))
+
+
+def test_labels_stand_below_what_they_are_about() -> None:
+    lines = ["x = make()", "a", "b", "c", "d", "use(x, y)", "e", "f", "g", "h", "end(x)"]
+    labels = Label(span(1, 5, 1, 11), "made"), Label(span(6, 5, 6, 6), "used"), Label(span(11, 1, 11, 7), "gone")
+    assert labelled(lines, (6, 1, 6, 10), *labels) == [
+        "  |", "1 | x = make()", "  |     ------ made", ". |", "4 | c", "5 | d", "6 | use(x, y)",
+        "  | ^^^^^^^^^", "  |     - used", "7 | e", "8 | f", ". |", "11 | end(x)", "  | ------ gone", "  |",
+    ]  # fmt: skip
+
+
+def test_marks_that_do_not_overlap_share_a_line() -> None:
+    assert labelled(["total = f(x)"], (1, 1, 1, 6), Label(span(1, 9, 1, 13), "made")) == [
+        "  |", "1 | total = f(x)", "  | ^^^^^   ---- made", "  |",
+    ]  # fmt: skip
+
+
+def test_a_label_of_the_span_itself_stands_at_its_mark() -> None:
+    same = Label(span(1, 1, 1, 2), "one"), Label(span(1, 1, 1, 2), "two")
+    assert labelled(["abc"], (1, 1, 1, 2), *same)[2:-1] == ["  | ^ one", "  | two"]
+    assert labelled(["f(", ")"], (1, 1, 2, 2), Label(span(1, 1, 2, 2), "all"))[1:-1] == [
+        "1 | / f(", "2 | | )", "  | |_^ all",
+    ]  # fmt: skip
+
+
+def test_a_label_of_several_lines_is_marked_on_its_first() -> None:
+    assert labelled(["f(  ", ")", "x"], (3, 1, 3, 2), Label(span(1, 1, 2, 2), "call"))[1:3] == ["1 | f(", "  | -- call"]
+
+
+def test_one_row_between_is_shown_and_more_are_not() -> None:
+    lines = [str(number) for number in range(1, 10)]
+    assert labelled(lines, (9, 1, 9, 2), Label(span(5, 1, 5, 2), "x"))[1:4] == ["5 | 5", "  | - x", "6 | 6"]
+    assert labelled(lines, (9, 1, 9, 2), Label(span(4, 1, 4, 2), "x"))[3] == ". |"
+
+
+def test_labels_are_wrapped_to_the_width() -> None:
+    line = "    " * 6 + "loss = criterion(model(x), y)"
+    shown = labelled([line], (1, 25, 1, 29), Label(span(1, 32, 1, 54), "what the network gives is compared"), width=50)
+    assert shown[1:-1] == [
+        "1 |                         loss = criterion(mod…",
+        "  |                         ^^^^   --------------",
+        "  |                 what the network gives is",
+        "  |                 compared",
+    ]
+    assert all(text_width(one) <= 50 for one in shown)
+
+
+def test_labels_beyond_the_file_are_left_out() -> None:
+    assert labelled(["a"], (1, 1, 1, 2), Label(span(7, 1, 7, 2), "x")) == frame(["a"], 1, 1, 1, 2)
+
+
 @settings(deadline=None)  # a busy machine is no mistake
 @given(
     st.lists(st.text(alphabet="ab \t損\u0301\x1b\u202e", max_size=12), min_size=1, max_size=12),
@@ -120,6 +173,14 @@ def test_a_change_in_a_line() -> None:
 def test_new_lines_count_for_the_numbers_below() -> None:
     edits = Edit(span(1, 1, 1, 1), "import torch\n"), Edit(span(4, 1, 4, 2), "D")
     assert diff(["a", "b", "c", "d"], *edits) == ["1 | + import torch", "4 | - d", "5 | + D"]
+
+
+def test_the_line_below_what_is_inserted_is_shown() -> None:
+    lines = ["def f():", "    return 1"]
+    edit = Edit(span(1, 1, 1, 1), "@torch.no_grad()\n")
+    assert list(diff_lines(hunks(lines, [edit]), 1, PLAIN, lines)) == ["1 | + @torch.no_grad()", "2 |   def f():"]
+    at_the_end = Edit(span(3, 1, 3, 1), "x\n")
+    assert list(diff_lines(hunks(lines, [at_the_end]), 1, PLAIN, lines)) == ["3 | + x"]
 
 
 def test_a_removed_line() -> None:

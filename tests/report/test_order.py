@@ -73,7 +73,7 @@ def test_advice_about_the_most_bytes_comes_first_and_that_about_loading_last() -
 
 def test_folded_advice_never_fills_a_screen() -> None:
     text = folded(*(at(replace(loader(), code=f"TML4{number:02}"), 3) for number in range(20)))
-    assert len(text.splitlines()) == 2 * order.LINES + 3
+    assert len(text.splitlines()) == 2 * order.LINES + 4
     assert f"  … and {20 - order.LINES} more of {20 - order.LINES} other rules\n" in text
 
 

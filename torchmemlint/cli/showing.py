@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from torchmemlint.cli.outputs import Target, deliver
-from torchmemlint.cli.terminal import complain, wants_color
+from torchmemlint.cli.terminal import complain, knows_links, wants_color, width_of
 
 if TYPE_CHECKING:
     from torchmemlint.engine.run import RunReport
@@ -59,7 +59,17 @@ def show(report: RunReport, output: Output, standard: TextIO) -> None:
         elif not output.fix_only and not (output.add_ignores and not report.findings):
             name = output_format.name
             left = replace(report, fixed=()) if output.add_ignores else report
-            write(left, name, stream, color=color, root=output.root, statistics=output.statistics)
+            wide, linked = (width_of(stream), color and knows_links(stream)) if stream is standard else (0, False)
+            write(
+                left,
+                name,
+                stream,
+                color=color,
+                root=output.root,
+                statistics=output.statistics,
+                width=wide,
+                links=linked,
+            )
 
     deliver([one for one in output.targets if one.file is not None or not output.silent], standard, write_as)
     if (output.diff or output.fix_only or output.add_ignores) and not output.quiet:

@@ -18,15 +18,17 @@ def write(
     color: bool,
     root: Path,
     statistics: bool = False,
+    width: int = 0,
+    links: bool = False,
 ) -> None:
     """Write the report to `stream`: the findings (or with `statistics` a count for each rule), then the summary.
 
     Paths are given as read from `root`, where the format does not ask for others. Only formats for reading have a
-    summary.
+    summary. `width` is that of a terminal that lines are wrapped to, and `links` says whether it knows links.
     """
     from torchmemlint.report.paint import Paint
 
-    paint = Paint(color)
+    paint = Paint(color, width, links)
     chosen = FORMATS[output_format]
     if not statistics:
         _emit(stream, chosen.lines(report, root, paint))

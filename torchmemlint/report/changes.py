@@ -45,8 +45,11 @@ def hunks(lines: Sequence[str], edits: Sequence[Edit]) -> list[Hunk]:
     return found
 
 
-def diff_lines(found: Sequence[Hunk], gutter: int, paint: Paint) -> Iterator[str]:
-    """The hunks as lines with numbers and signs: those of the old file for `-`, those of the new one for `+`."""
+def diff_lines(found: Sequence[Hunk], gutter: int, paint: Paint, source: Sequence[str] = ()) -> Iterator[str]:
+    """The hunks as lines with numbers and signs: those of the old file for `-`, those of the new one for `+`.
+
+    What only inserts is followed by the line of `source` that it stands before, with its new number.
+    """
     bar = paint.gutter("|")
     shift = 0  # lines that the hunks above have added
     shown = 0
@@ -66,6 +69,9 @@ def diff_lines(found: Sequence[Hunk], gutter: int, paint: Paint) -> Iterator[str
                 note = f"{sign} … {left_out} more line{'s' if left_out > 1 else ''}"
                 yield f"{' ' * gutter} {bar} {paint.faint(note)}"
         shift += len(hunk.new) - len(hunk.old)
+        if not hunk.old and hunk.row <= len(source):
+            line = f"  {show(source[hunk.row - 1]).text}".rstrip()
+            yield f"{paint.gutter(f'{hunk.row + shift:>{gutter}}')} {bar} {line}".rstrip()
 
 
 def _by_rows(edits: Sequence[Edit]) -> list[tuple[int, int, list[Edit]]]:

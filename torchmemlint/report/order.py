@@ -5,6 +5,7 @@ What a rule says again and again of one file is folded as well: after a few find
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -79,11 +80,21 @@ def folded_lines(groups: Sequence[Sequence[Finding]], root: Path, paint: Paint, 
     width = max((text_width(where) for where in places if text_width(where) <= _COLUMNS), default=0)
     for (first, *others), where in zip(head, places, strict=True):
         rule = f"{paint.severity(Severity.ADVICE, first.code)} {first.name}"
-        yield f"  {paint.strong(pad(where, width))}  {rule}{paint.faint(_others(first, others))}"
-        yield f"    {one_line(first.message)}"
+        more = _others(first, others)
+        length = 2 + max(width, text_width(where)) + 2 + len(f"{first.code} {first.name}{more}")
+        if paint.width and length > paint.width:
+            rule, more = f"{rule}{paint.faint(',')}" if more else rule, more.removeprefix(", ")
+            yield f"  {paint.strong(pad(where, width))}  {rule}"
+            yield from ([f"    {paint.faint(more)}"] if more else [])
+        else:
+            yield f"  {paint.strong(pad(where, width))}  {rule}{paint.faint(more)}"
+        message = one_line(first.message)
+        parts = textwrap.wrap(message, max(paint.width - 4, 20)) if paint.width else [message]
+        yield from (f"    {part}" for part in parts)
     rest = groups[most:]
     if rest:
         yield f"  … and {sum(map(len, rest))} more of {len(rest)} other rule{'' if len(rest) == 1 else 's'}"
+    yield f"  {paint.strong('learn more')}: `torchmemlint rule {head[0][0].code}` explains a rule"
     yield ""
 
 

@@ -1,4 +1,4 @@
-"""Colours of the terminal output, as ANSI escape sequences; none where colour is off."""
+"""What a terminal shows besides plain text: colours and links, as escape sequences, in lines of its width."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ class Paint:
     """Paints text for one stream."""
 
     on: bool
+    width: int = 0  # columns that lines are wrapped to; 0: they are not
+    links: bool = False  # does the terminal know links?
 
     def _wrap(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.on and text else text
@@ -29,6 +31,14 @@ class Paint:
     def gutter(self, text: str) -> str:
         """Line numbers and rules: bold blue, as in compilers."""
         return self._wrap("1;34", text)
+
+    def label(self, text: str) -> str:
+        """What is said of a stretch of source."""
+        return self._wrap("34", text)
+
+    def link(self, address: str, text: str) -> str:
+        """Text that leads to an address, where the terminal can be clicked on."""
+        return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\" if self.links else text
 
     def faint(self, text: str) -> str:
         """What may be skipped in reading."""

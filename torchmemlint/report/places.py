@@ -131,6 +131,12 @@ def absolute_path(path: Path, root: Path) -> Path:
     return Path(os.path.normpath(root.absolute() / path))
 
 
+def file_address(path: Path, root: Path) -> str:
+    """The address of a file on this machine; "" for one that is only a name."""
+    absolute = absolute_path(path, root)
+    return absolute.as_uri() if absolute.is_absolute() else ""
+
+
 def repository(root: Path) -> Path:
     """The folder at or above `root` that is checked out from version control; `root` itself where none is."""
     top = root.absolute()
