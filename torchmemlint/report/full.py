@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Position, Span
@@ -115,11 +116,14 @@ def _wrapped(margin: str, indent: int, head: str, length: int, text: str, paint:
     if not paint.width or length + text_width(text := _one_line(text)) <= room:
         yield f"{margin}{head}{_one_line(text)}"
         return
-    first, *more = textwrap.wrap(
-        "x" * length + text, room, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
-    )
+    first, *more = _filled("x" * length + text, room, subsequent_indent="  ")
     yield f"{margin}{head}{first[length:]}"
     yield from (f"{' ' * indent}{part}" for part in more)
+
+
+def _filled(text: str, columns: int, **how: Any) -> list[str]:
+    """Text in lines that break at blanks alone: names and addresses stay whole."""
+    return textwrap.wrap(text, columns, break_on_hyphens=False, break_long_words=False, **how)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +202,7 @@ def _headline(finding: Finding, paint: Paint, *, unsafe: bool) -> Iterator[str]:
     if not paint.width:
         yield f"{head} {message}"
         return
-    first, *more = textwrap.wrap(
+    first, *more = _filled(
         "x" * length + f" {message}",
         max(paint.width, length + _LEAST),
         subsequent_indent="  ",
