@@ -52,8 +52,11 @@ def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captur
 
 
 def of_full(out: str, place: str) -> bool:
-    """In the chain of evidence, with the source line of the other file."""
-    return any(f"= {place} │ self.values.append(value)" in line for line in out.splitlines())
+    """Below the frame, with the source line of the other file."""
+    row = place.rpartition(":")[2]
+    return (
+        f" ::: {place}\n" in out and f"{row} |         self.values.append(value)\n" in out.split(f" ::: {place}\n")[1]
+    )
 
 
 def of_concise(out: str, place: str) -> bool:
@@ -121,6 +124,7 @@ SHOWS = {
     "json": of_json,
     "json-lines": of_json_lines,
     "github": of_lines,
+    "azure": of_lines,
     "gitlab": of_line,
     "junit": of_lines,
     "pylint": of_line,
