@@ -423,6 +423,7 @@ STAGES = beside("rule_stages")
 RULE_PAGES = beside("rule_pages")
 MAKERS: dict[str, Callable[[], str]] = {
     **beside("adoption_example").MAKERS,
+    **beside("card_tables").MAKERS,
     **beside("gpu_tables").MAKERS,
     **beside("memory_tables").MAKERS,
     **PRECISION.MAKERS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -239,3 +240,39 @@ def test_cards() -> None:
     assert not cards.card("v100-16gb").has_bfloat16
     with pytest.raises(ValueError, match="unknown card 'a1000'; it is one of t4, "):
         cards.card("a1000")
+
+
+def test_cards_have_what_torch_told_of_them() -> None:
+    told = {"t4": "14.74", "rtx4090": "23.65", "l40s": "44.52", "a30": "23.50", "rtx5080": "15.48", "b200": "178.36"}
+    assert {name: f"{cards.CARDS[name].total / cards.GIB:.2f}" for name in told} == told
+    assert cards.card("RTX 5090").total == 33_680_457_728
+    assert cards.card("MI300X").workspace == 128 * MIB
+    assert cards.title(cards.card("mi300x")) == "an MI300X"
+    for card in cards.CARDS.values():
+        assert not card.by_data_sheet
+        assert 0.9 * card.data_sheet < card.total < card.data_sheet
+        for figure in card.figures:  # they are of the same card: drivers and systems differ by little
+            assert figure.nbytes == pytest.approx(card.total, rel=0.03)
+
+
+@pytest.mark.parametrize("cents", range(1000, 1100, 7))
+def test_two_decimals_are_told_again(cents: int) -> None:
+    nbytes = cards.Figure("somewhere#1", cents / 100, "GiB").nbytes
+    assert f"{nbytes / cards.GIB:.2f}" == f"{cents / 100:.2f}"
+    assert f"{(nbytes - MIB) / cards.GIB:.2f}" != f"{cents / 100:.2f}"
+
+
+def test_a_card_without_a_figure_says_so() -> None:
+    card = cards.Card("a card", 16 * cards.GIB, (7, 5), 40)
+    assert card.by_data_sheet
+    assert card.total == 16 * cards.GIB
+    assert not replace(card, memory=cards.GIB).by_data_sheet
+
+
+def test_a_card_with_the_bytes_of_its_user() -> None:
+    given = cards.card("t4", 22 * cards.GIB)
+    assert (given.total, given.capability) == (22 * cards.GIB, (7, 5))
+    assert cards.title(given) == "a T4 with 22.0 GiB"
+    assert cards.title(cards.card(memory=22 * cards.GIB)) == "an A100 40GB with 22.0 GiB"
+    with pytest.raises(ValueError, match=r"too few for a GPU; the least is 64\.0 MiB"):
+        cards.card("t4", 22)

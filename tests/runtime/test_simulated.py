@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 from torchmemlint.runtime import internals, track_memory  # noqa: E402
 from torchmemlint.runtime.backends import choose  # noqa: E402
-from torchmemlint.runtime.simulated import execution  # noqa: E402
+from torchmemlint.runtime.simulated import cards, execution  # noqa: E402
 from torchmemlint.runtime.simulated.backend import Simulated  # noqa: E402
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="simulates what is there")
@@ -358,12 +358,13 @@ def test_what_torch_cuda_answers() -> None:
         assert torch.cuda.get_device_name() == "Tesla T4"
         assert torch.cuda.get_device_name("cuda:0") == "Tesla T4"
         assert torch.cuda.get_device_capability(0) == (7, 5)
-        assert torch.cuda.get_device_properties(torch.device("cuda")).total_memory == 16 << 30
+        usable = torch.cuda.get_device_properties(torch.device("cuda")).total_memory
+        assert f"{usable / 2**30:.2f}" == "14.74"  # as torch says it on one, in its messages
         kept = torch.ones(1000, device="cuda")
         assert torch.cuda.memory_allocated() == 4096
         assert torch.cuda.memory_stats()["requested_bytes.all.current"] == 4000
         assert torch.cuda.memory_reserved() == 2 * MIB
-        assert torch.cuda.mem_get_info() == ((16 << 30) - 2 * MIB, 16 << 30)
+        assert torch.cuda.mem_get_info() == (usable - 2 * MIB, usable)
         assert "2048 KiB" in torch.cuda.memory_summary()
         assert torch.cuda.memory_snapshot()[0]["total_size"] == 2 * MIB
         torch.ones(MIB, device="cuda")
@@ -493,7 +494,39 @@ def test_a_gru_cell_gives_the_hosts_results(cuda: Simulated) -> None:
 def test_backends_that_do_not_go_together() -> None:
     with pytest.raises(ValueError, match="only `simulated` takes a card"):
         choose("cpu", card="T4")
+    with pytest.raises(ValueError, match="only `simulated` takes a card"):
+        choose("cpu", memory=1 << 30)
     assert choose().describe() == "simulated (allocator model of an A100 40GB; no GPU was used)"
+
+
+def test_a_card_with_other_bytes() -> None:
+    backend = choose(memory=22 << 30)
+    assert backend.describe() == "simulated (allocator model of an A100 40GB with 22.0 GiB; no GPU was used)"
+    assert backend.card_name == "A100 40GB with 22.0 GiB"
+    with backend.running():
+        assert torch.cuda.get_device_properties(0).total_memory == 22 << 30
+        assert torch.cuda.mem_get_info()[1] == backend.capacity("cuda:0") == 22 << 30
+    assert backend.capacity("cpu") is None
+
+
+def test_memory_runs_out_where_the_card_ends() -> None:
+    with choose(card="t4", memory=64 * MIB).running():
+        kept = torch.ones(40 * MIB, dtype=torch.uint8, device="cuda")
+        with pytest.raises(
+            torch.cuda.OutOfMemoryError, match=r"total capacity of 64\.00 MiB of which 24\.00 MiB is free"
+        ):
+            kept.clone()
+
+
+def test_a_limit_is_not_what_the_card_says() -> None:
+    with choose(card="t4", limit=32 * MIB).running():
+        assert torch.cuda.get_device_properties(0).total_memory == cards.card("t4").total
+        with pytest.raises(torch.cuda.OutOfMemoryError, match=r"32\.00 MiB allowed"):
+            torch.ones(40 * MIB, dtype=torch.uint8, device="cuda")
+    with choose(card="t4", memory=64 * MIB, limit=1 << 40).running():
+        kept = torch.ones(80 * MIB, dtype=torch.uint8, device="cuda")
+        assert torch.cuda.mem_get_info() == (0, 64 * MIB)
+        assert kept.device.type == "cuda"
 
 
 def test_autocast_has_the_lists_of_cuda(cuda: Simulated) -> None:

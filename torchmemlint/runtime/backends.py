@@ -73,6 +73,10 @@ class Backend(abc.ABC):
         """What the allocator of a device told of itself; None where there is none, or nobody asked."""
         return None
 
+    def capacity(self, device: str) -> int | None:
+        """The bytes that a device has for torch; None for the host."""
+        return None
+
     @property
     def card_name(self) -> str:
         """The GPU, real or simulated; empty where the host is measured."""
@@ -170,6 +174,10 @@ class Cuda(Backend):
         """The caching allocator rounds up to 512 bytes."""
         return BLOCK if device in self._before else 1
 
+    def capacity(self, device: str) -> int | None:
+        """As its driver says."""
+        return int(torch.cuda.get_device_properties(device).total_memory) if device in self._before else None
+
     @property
     def card_name(self) -> str:
         """As its driver calls it."""
@@ -185,26 +193,27 @@ def choose(
     *,
     fake: bool = False,
     card: str | None = None,
+    memory: int | None = None,
+    limit: int | None = None,
     devices: int | None = None,
     history: bool = False,
 ) -> Backend:
     """The backend of a name; `auto` is `cuda` where there is a GPU, else `simulated`.
 
     With `history`, a real GPU's allocator writes down what it does, in place of what the program may have it write.
-    `fake` (compute shapes only), `card` and the number of `devices` are for `simulated`, which they ask for where the
-    name is `auto`. Raises RuntimeError for `cuda` without a GPU, ValueError for a name that is none or what does not
-    go together.
+    `fake` (compute shapes only), `card`, its bytes (`memory`) and the number of `devices` are for `simulated`, which
+    they ask for where the name is `auto`; so is `limit`, the bytes at which memory runs out, whatever the card has.
+    Raises RuntimeError for `cuda` without a GPU, ValueError for a name that is none or what does not go together.
     """
-    simulating = fake or card is not None or devices is not None
+    simulating = fake or any(given is not None for given in (card, memory, limit, devices))
     if name == "auto":
         name = "simulated" if simulating or not torch.cuda.is_available() else "cuda"
     if name not in NAMES:
         raise ValueError(f"unknown backend {name!r}; it is one of {', '.join(NAMES)}")
     if name == "simulated":
-        from torchmemlint.runtime.simulated import cards
         from torchmemlint.runtime.simulated.backend import Simulated
 
-        return Simulated(card or cards.DEFAULT, fake=fake, devices=devices or 1)
+        return Simulated(card, memory=memory, fake=fake, devices=devices or 1, limit=limit)
     if simulating:
         raise ValueError(f"the backend {name} measures what is there; only `simulated` takes a card or is fake")
     return Cuda(history=history) if name == "cuda" else Cpu()

@@ -225,6 +225,7 @@ def track_memory(
     *,
     fake: bool = False,
     card: str | None = None,
+    memory: int | None = None,
     devices: int | None = None,
     on_step: OnStep | None = None,
     holders: bool = False,
@@ -232,18 +233,18 @@ def track_memory(
     """Measure what happens inside: `with track_memory() as memory`.
 
     `backend` is `cuda`, `cpu`, `simulated` or `auto` (`cuda` where there is a GPU, else `simulated`). `card` names the
-    GPU to simulate, `devices` says how many there are of it; with `fake` its operations are not computed, so that
-    large models fit. `on_step` is called at the end of each optimizer step and loader batch. With `holders`, it is
-    looked now and then who holds what, so that `leaks` can name them. Raises RuntimeError for `cuda` without a GPU,
-    ValueError for other names.
+    GPU to simulate, `memory` its bytes if not its own, `devices` says how many there are of it; with `fake` its
+    operations are not computed, so that large models fit. `on_step` is called at the end of each optimizer step and
+    loader batch. With `holders`, it is looked now and then who holds what, so that `leaks` can name them. Raises
+    RuntimeError for `cuda` without a GPU, ValueError for other names.
     """
-    chosen = backends.choose(backend, fake=fake, card=card, devices=devices)
+    chosen = backends.choose(backend, fake=fake, card=card, memory=memory, devices=devices)
     with Watch(chosen.tracker, on_step) as watch, chosen.running():
-        memory = MemoryUse(chosen, watch)
+        use = MemoryUse(chosen, watch)
         if holders:
-            chosen.ledger.on_mark.append(memory.look_out)
+            chosen.ledger.on_mark.append(use.look_out)
         try:
-            yield memory
+            yield use
         finally:
             watch.settle()
-            memory.end()
+            use.end()

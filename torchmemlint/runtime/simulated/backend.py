@@ -56,14 +56,23 @@ class Simulated(Backend):
     name = "simulated"
 
     def __init__(
-        self, card: str = cards.DEFAULT, *, fake: bool = False, workspace: bool = True, devices: int = 1
+        self,
+        card: str | None = None,
+        *,
+        memory: int | None = None,
+        fake: bool = False,
+        workspace: bool = True,
+        devices: int = 1,
+        limit: int | None = None,
     ) -> None:
-        self.card = cards.card(card)
+        self.card = cards.card(card, memory)
         self.fake = fake
         split = max_split_of_environment()
         self.allocators = {
             f"cuda:{number}": CachingAllocator(self.card.total, split, number) for number in range(devices)
         }
+        for allocator in self.allocators.values():
+            allocator.limit = self.card.total if limit is None else limit
         self.tracker = SimulatedTracker(listener=_Allocations(self.allocators))
         self.placement = Placement(self.tracker, devices)
         workspaces = Workspaces(self.allocators, self.card.workspace if workspace else 0)
@@ -106,6 +115,10 @@ class Simulated(Backend):
     def block_size(self, device: str) -> int:
         """As the model of the allocator rounds."""
         return ROUND if device in self.allocators else 1
+
+    def capacity(self, device: str) -> int | None:
+        """As many as the card has."""
+        return self.card.total if device in self.allocators else None
 
     @property
     def card_name(self) -> str:

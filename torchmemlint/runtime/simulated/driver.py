@@ -118,8 +118,8 @@ def _state(card: Card, placement: Placement) -> dict[str, Any]:
         minor=minor,
         total_memory=card.total,
         multi_processor_count=card.processors,
-        warp_size=32,
-        max_threads_per_multi_processor=2048 if card.capability in ((8, 0), (9, 0), (7, 0)) else 1536,
+        warp_size=card.warp,
+        max_threads_per_multi_processor=card.threads,
         is_integrated=False,
         is_multi_gpu_board=False,
         gcnArchName="",
@@ -152,7 +152,7 @@ def _memory(allocators: Sequence[CachingAllocator], placement: Placement, histor
     def free_and_total(number: int) -> tuple[int, int]:
         allocator = allocators[number]
         total = allocator.total or 0
-        return total - allocator.reserved, total
+        return max(total - allocator.reserved, 0), total
 
     def set_fraction(fraction: float, device: Any = None) -> None:
         if not 0 <= fraction <= 1:
