@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from torchmemlint.cli.cards import card_options
 from torchmemlint.runtime.estimates.fitting import MOST
 from torchmemlint.runtime.estimates.plan import FLOATING, Input, Plan, dtype_name
 from torchmemlint.sizes import format_size
@@ -64,7 +65,7 @@ def _floating(context: click.Context, parameter: click.Parameter, written: str |
 @click.option("--checkpoint", is_flag=True, help="Compute the longest sequence of layers again in backward.")
 @click.option("--accumulate", type=click.IntRange(1), default=1, show_default=True, help="Micro-batches for each step.")
 @click.option("--batch", type=click.IntRange(1), help="The first dimension of the inputs, instead of what they say.")
-@click.option("--card", default="a100-40gb", show_default=True, help="The GPU: t4, rtx4090, a100-80gb, h100, …")
+@card_options
 @click.option("--alternatives/--no-alternatives", default=True, help="Look for the largest batch, and try remedies.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text")
 def estimate(
@@ -77,7 +78,8 @@ def estimate(
     checkpoint: bool,
     accumulate: int,
     batch: int | None,
-    card: str,
+    card: str | None,
+    memory: int | None,
     alternatives: bool,
     output_format: str,
 ) -> int:
@@ -95,11 +97,11 @@ def estimate(
     from torchmemlint.runtime.estimates.estimate import NoSuchFactoryError
     from torchmemlint.runtime.estimates.estimate import estimate as estimated
 
-    plan = Plan(inputs, None if inference else optimizer, dtype, amp, checkpoint, accumulate)
+    plan = Plan(inputs, None if inference else optimizer, dtype, amp, checkpoint, accumulate, card, memory)
     if batch is not None:
         plan = plan.with_batch(batch)
     try:
-        found = estimated(factory, plan, card=card, alternatives=alternatives)
+        found = estimated(factory, plan, alternatives=alternatives)
     except (NoSuchFactoryError, ValueError) as error:
         raise click.ClickException(str(error)) from None
     except Exception as error:
@@ -163,7 +165,7 @@ def _bar(nbytes: int, of: int, width: int = 24) -> str:
 
 
 def _verdict(found: Estimate) -> str:
-    size = f"{found.card} ({format_size(found.capacity)})"
+    size = found.card if found.plan.memory is not None else f"{found.card} ({format_size(found.capacity)})"
     return f"fits {size}" if found.fits else f"does not fit {size}"
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
+from torchmemlint.cli.cards import card_options, needs_simulation
 from torchmemlint.cli.terminal import complain, is_terminal, wants_color
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ _BEFORE = (
         help="On what to measure.",
     ),
     click.option("--fake", is_flag=True, help="Compute shapes only: for models too large for this machine."),
+    card_options,
     click.option(
         "--devices",
         type=click.IntRange(min=1, max=64),
@@ -69,7 +71,7 @@ _AFTER = (
 
 
 def how_to_run(command: Command) -> Command:
-    """Add the options that say what is run, and how."""
+    """Add the options that say what is run, and how, and on which GPU."""
     return _with(command, _BEFORE)
 
 
@@ -110,10 +112,13 @@ def needs_torch(command: str) -> None:
 
 
 def options_of_run(options: dict[str, Any]) -> dict[str, Any]:
-    """Those of `how_to_run`, as `runtime.commands.Options` takes them."""
+    """Those of `how_to_run`, as `runtime.commands.Options` takes them. Raises a usage error for what does not fit."""
+    needs_simulation(options)
     return {
         "backend": options["backend"],
         "fake": options["fake"],
+        "card": options["card"],
+        "memory": options["memory"],
         "devices": options["devices"],
         "steps": options["steps"],
         "seconds": options["timeout"],

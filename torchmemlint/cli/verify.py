@@ -78,6 +78,8 @@ def verify(script: str | None, arguments: tuple[str, ...], **options: Any) -> in
             raise click.UsageError("Give either a script, or --rule or --all-rules.")
         if options["record"] or options["record_file"] is not None:
             raise click.UsageError("--record keeps figures of a script's findings, not of a rule's experiment.")
+        if options["card"] is not None or options["memory"] is not None:
+            raise click.UsageError("--card and --memory are for a script; a rule's experiment has a small program.")
         from torchmemlint.cli.experiments import run_experiments
 
         return run_experiments(options["rules"], options["backend"], options["output_format"])

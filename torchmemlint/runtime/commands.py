@@ -33,6 +33,9 @@ class Options:
 
     backend: str = "auto"
     fake: bool = False
+    card: str | None = None  # the GPU to simulate
+    memory: int | None = None  # its bytes, if not its own
+    limit: int | None = None  # the bytes at which it runs out of them, if not those
     devices: int | None = None  # GPUs to simulate
     steps: int = STEPS
     seconds: float = SECONDS
@@ -48,6 +51,9 @@ class Options:
             folder,
             backend=self.backend,
             fake=self.fake,
+            card=self.card,
+            memory=self.memory,
+            limit=self.limit,
             devices=self.devices,
             steps=max(self.steps, least),
             seconds=self.seconds,

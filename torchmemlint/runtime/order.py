@@ -69,6 +69,9 @@ class Order:
     roots: tuple[str, ...]
     backend: str = "auto"
     fake: bool = False  # compute shapes only
+    card: str | None = None  # the GPU to simulate
+    memory: int | None = None  # its bytes, if not its own
+    limit: int | None = None  # the bytes at which it runs out of them, if not those
     devices: int | None = None  # GPUs to simulate
     steps: int = STEPS
     seconds: float = SECONDS

@@ -126,6 +126,7 @@ class _Outcome:
             "backend": backend.name,
             "description": backend.describe(),
             "card": backend.card_name,
+            "capacity": backend.capacity(device),
             "device": device,
             "peak": memory.peak,
             "peak_reserved": memory.peak_reserved,

@@ -107,6 +107,7 @@ class RunResult:
     backend: str = ""
     description: str = ""  # of the backend, for people
     card: str = ""  # the GPU, real or simulated; empty where the host is measured
+    capacity: int | None = None  # the bytes that it has for torch; None where the host is measured
     device: str = ""
     torch: str = ""
     python: str = ""

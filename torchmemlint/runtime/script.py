@@ -266,11 +266,12 @@ class Run:
 
 def _backend(order: Order) -> backends.Backend:
     options: dict[str, Any] = {"fake": True} if order.fake else {}
-    simulates = order.backend == SIMULATED or order.fake or not torch.cuda.is_available()
-    if order.devices is not None and order.backend not in PLAIN:
-        options["devices"] = order.devices
-    elif order.program.processes > 1 and simulates and order.backend not in PLAIN:
-        options["devices"] = order.program.processes
+    if order.backend not in PLAIN:
+        wanted = {name: getattr(order, name) for name in ("card", "memory", "limit", "devices")}
+        options |= {name: value for name, value in wanted.items() if value is not None}
+        simulates = order.backend == SIMULATED or options or not torch.cuda.is_available()
+        if order.program.processes > 1 and simulates:
+            options.setdefault("devices", order.program.processes)
     return backends.choose(order.backend, history=True, **options)
 
 

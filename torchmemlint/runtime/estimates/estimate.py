@@ -6,7 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from torchmemlint.runtime.estimates.fitting import largest_batch
@@ -84,13 +84,17 @@ def factory_of(text: str) -> Factory:
     return found  # type: ignore[no-any-return]
 
 
-def estimate(factory: str, plan: Plan, *, card: str | None = None, alternatives: bool = True) -> Estimate:
-    """Estimate a plan on a card. Raises NoSuchFactoryError, and what the model itself raises.
+def estimate(
+    factory: str, plan: Plan, *, card: str | None = None, memory: int | None = None, alternatives: bool = True
+) -> Estimate:
+    """Estimate a plan on a card, the plan's own unless named, with `memory` bytes if not the card's.
 
+    Raises NoSuchFactoryError, ValueError for a card that is none, and what the model itself raises.
     The plan runs with memory to spare, so that one too large for the card is measured all the same.
     """
     make = factory_of(factory)
-    wanted = cards.card(card or cards.DEFAULT)
+    plan = replace(plan, card=card or plan.card, memory=memory or plan.memory)
+    wanted = cards.card(plan.card, plan.memory)
     use = run(make, plan)
 
     def reserved(batch: int) -> int | None:

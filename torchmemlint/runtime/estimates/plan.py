@@ -68,6 +68,7 @@ class Plan:
     checkpoint: bool = False
     accumulate: int = 1
     card: str | None = None
+    memory: int | None = None  # the card's bytes, if not its own
 
     @property
     def training(self) -> bool:

@@ -44,7 +44,7 @@ class Use:
 
 def run(factory: Factory, plan: Plan) -> Use:
     """Build the model and run its steps without values, with memory to spare. Raises what the model itself raises."""
-    with track_memory("simulated", fake=True, card=plan.card) as memory:
+    with track_memory("simulated", fake=True, card=plan.card, memory=plan.memory) as memory:
         assert isinstance(memory.backend, Simulated)
         memory.backend.allocator.limit = None
         return _Steps(factory, plan, memory).run()
