@@ -24,6 +24,7 @@ COMMANDS = (
     "config",
     "diff",
     "estimate",
+    "fit",
     "new-rule",
     "oom",
     "rule",

@@ -20,16 +20,27 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
+    from torchmemlint.runtime.fit import FitReport
     from torchmemlint.runtime.order import Program
     from torchmemlint.runtime.trace_report import TraceReport
     from torchmemlint.runtime.verification import VerifyReport
     from torchmemlint.snapshot.report import OomReport
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-Report = TypeVar("Report", bound="TraceReport | VerifyReport | OomReport")
+Report = TypeVar("Report", bound="FitReport | OomReport | TraceReport | VerifyReport")
 _TORCHRUN = "torch.distributed.run"
 _FILE = click.Path(path_type=Path, dir_okay=False)
-_BEFORE = (
+_BACKEND = (
+    click.option(
+        "--backend",
+        type=click.Choice(["auto", "cuda", "cpu", "simulated"]),
+        default="auto",
+        show_default=True,
+        help="On what to measure.",
+    ),
+    click.option("--fake", is_flag=True, help="Compute shapes only: for models too large for this machine."),
+)
+_PROGRAM = (
     click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as for `python -m`."),
     click.option("--torchrun", is_flag=True, help="Run SCRIPT as torchrun runs it, with one process."),
     click.option(
@@ -39,15 +50,8 @@ _BEFORE = (
         metavar="N",
         help="Run SCRIPT as `torchrun --nproc-per-node N` does, each process on a GPU of its own.",
     ),
-    click.option(
-        "--backend",
-        type=click.Choice(["auto", "cuda", "cpu", "simulated"]),
-        default="auto",
-        show_default=True,
-        help="On what to measure.",
-    ),
-    click.option("--fake", is_flag=True, help="Compute shapes only: for models too large for this machine."),
-    card_options,
+)
+_HOW = (
     click.option(
         "--devices",
         type=click.IntRange(min=1, max=64),
@@ -72,7 +76,12 @@ _AFTER = (
 
 def how_to_run(command: Command) -> Command:
     """Add the options that say what is run, and how, and on which GPU."""
-    return _with(command, _BEFORE)
+    return _with(command, (*_PROGRAM, *_BACKEND, card_options, *_HOW))
+
+
+def how_to_simulate(command: Command) -> Command:
+    """Add those that go with a simulated GPU and shapes only."""
+    return _with(command, (*_PROGRAM, card_options, *_HOW))
 
 
 def how_to_report(command: Command) -> Command:

@@ -15,10 +15,7 @@ from torchmemlint.runtime.estimates.remedies import Remedy, remedies
 from torchmemlint.runtime.estimates.stepping import Factory, Use, run
 from torchmemlint.runtime.simulated import cards
 
-CONTEXT = (287_047_680, 420_000_000)
-"""Bytes that a CUDA context takes beside the allocator: 287,047,680 were measured with lazy loading of kernels
-(github.com/pytorch/pytorch/pull/86509), "around 400 MB" is its maintainers' figure (issue 109888); more kernels in use,
-and other cards and drivers, take more."""
+CONTEXT = cards.CONTEXT
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,10 @@ GIB: Final = 1 << 30
 LEAST: Final = 64 * MIB
 """The smallest memory that a card can be given: less has no room for a workspace and a few segments."""
 
+CONTEXT: Final = (287_047_680, 420_000_000)
+"""Bytes that a CUDA context takes beside the allocator: 287,047,680 were measured with lazy loading of kernels
+(github.com/pytorch/pytorch/pull/86509), "around 400 MB" is its maintainers' figure (issue 109888); more kernels in use,
+and other cards and drivers, take more."""
 WORKSPACE = 4096 * 2048 + 16 * 8192
 """What cuBLAS takes for each handle and stream: `:4096:2:16:8` KiB, 8,519,680 bytes."""
 WORKSPACE_HOPPER = 4096 * 8192

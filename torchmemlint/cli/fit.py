@@ -1,0 +1,105 @@
+"""`torchmemlint fit`: whether a program fits a GPU, and with which value of one of its options."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from torchmemlint.cli.running import how_to_simulate, measured, needs_torch, options_of_run, program_of
+from torchmemlint.sizes import format_size
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from torchmemlint.runtime.fit import FitReport, Tried, Variation
+
+
+def _parsed(context: click.Context, parameter: click.Parameter, written: str | None) -> Variation | None:
+    from torchmemlint.runtime.fit import Variation  # starting is the user's time
+
+    try:
+        return None if written is None else Variation.parse(written)
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from None
+
+
+@click.command(
+    short_help="Run a program without computing it, and say whether it fits a GPU.",
+    context_settings={"auto_envvar_prefix": "TORCHMEMLINT_FIT", "allow_interspersed_args": False},
+)
+@click.argument("script")
+@click.argument("arguments", nargs=-1, metavar="[ARGS]...", type=click.UNPROCESSED)
+@how_to_simulate
+@click.option(
+    "--steps", type=click.IntRange(min=3), default=4, show_default=True, help="Steps that each loop is given."
+)
+@click.option(
+    "--vary",
+    callback=_parsed,
+    metavar="NAME=LOW..HIGH",
+    help="Look for the largest power of two with which SCRIPT fits, as the value of its option --NAME.",
+)
+@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+def fit(script: str, arguments: tuple[str, ...], **options: Any) -> int:
+    """Run SCRIPT with its ARGS for a few steps on a simulated GPU, and say whether it fits.
+
+    Shapes are real, nothing is computed: a program far too large for this machine, and for the GPU, runs all the same.
+    With --vary the script is run with other values of one of its own options, until the largest that fits is found. The
+    exit code is 0 if SCRIPT fits as it is given, 1 if it does not, and 2 if it cannot be run.
+    """
+    needs_torch("fit")
+    from torchmemlint.runtime.commands import Options
+    from torchmemlint.runtime.fit import fit as fitting
+
+    program = program_of(script, arguments, options)
+    how = Options(**options_of_run({**options, "backend": "simulated", "fake": True}))
+    report = measured(lambda progress: fitting(program, how, options["vary"], progress), options)
+    if report is None:
+        return 2
+    if options["output_format"] == "json":
+        click.echo(json.dumps(report.to_json(), indent=2))
+    else:
+        from rich.console import Console
+
+        show(report, Console(file=sys.stdout, highlight=False, soft_wrap=True))
+    return int(not report.given.fits)
+
+
+def show(report: FitReport, console: Console) -> None:
+    """The report in the terminal."""
+    from rich.table import Table
+
+    console.print(f"[bold]{report.program}[/bold]")
+    console.print(f"{report.backend}\n", style="dim")
+    console.print(_verdict(report))
+    if report.option is None:
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column(f"--{report.option}", justify="right")
+    for heading in ("peak", "reserved", "with a CUDA context"):
+        table.add_column(heading, justify="right")
+    table.add_column("")
+    for one in report.tried:
+        table.add_row(str(one.value), *map(format_size, (one.peak, one.reserved, one.needed)), _fits(one))
+    console.print()
+    console.print(table)
+    if report.largest is None:
+        console.print(f"\nNo --{report.option} that was tried fits.")
+    else:
+        console.print(f"\nThe largest --{report.option} that fits: {report.largest}.")
+
+
+def _verdict(report: FitReport) -> str:
+    given, there = report.given, f"{report.card}, which has {format_size(report.capacity)} for torch"
+    needs = f"needs {format_size(given.needed)} with a CUDA context"
+    if given.fits:
+        return f"fits {there}: {needs}"
+    return f"does not fit {there}: {needs}, {format_size(report.missing)} more than there is"
+
+
+def _fits(one: Tried) -> str:
+    return "fits" if one.fits else "does not fit"
