@@ -80,6 +80,41 @@ LOST = {
         Agent().learn(x)
         """,
     ),
+    "run once more": (  # though no optimizer trains it
+        "the graph of `checkpoint(enc, x, use_reentrant=False)` makes a backward pass run its network once more "
+        "at line N, and would be lost",
+        """
+        from torch.utils.checkpoint import checkpoint
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        #(
+        h = checkpoint(enc, x, use_reentrant=False)
+        #)
+        net(h).mean().backward()
+        optimizer.step()
+        """,
+    ),
+    "kept by a cache": (
+        "the graph of `enc(x)` is differentiated at line N, and would be lost",
+        """
+        from functools import lru_cache
+
+        @lru_cache(maxsize=None)
+        def encoded(number):
+            return enc(x)
+
+        def evaluate():
+            #(
+            h = encoded(0)
+            #)
+            print(h.argmax().item())
+
+        def learn():
+            net(encoded(0)).mean().backward()
+
+        evaluate()
+        learn()
+        """,
+    ),
     "returned": (
         "the graph of `enc(x)` is returned at line N, and would be lost",
         """
@@ -147,7 +182,7 @@ def test_a_safe_fix_takes_no_graph_away(how: str) -> None:
 @pytest.mark.parametrize("how", LOST)
 def test_an_unsafe_fix_stops_no_training(how: str) -> None:
     reason, body = LOST[how]
-    trains = how in ("differentiated", "in another function", "hooked", "trained")
+    trains = how in ("differentiated", "in another function", "kept by a cache", "hooked", "trained")
     assert reasons(body, UNSAFE) == ([reason] if trains else [])
 
 

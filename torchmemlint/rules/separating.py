@@ -84,7 +84,9 @@ def step_of(facts: FileFacts, span: Span) -> str:
 
 
 def _step(rows: Sequence[str], head: ast.stmt, inner: ast.stmt) -> str | None:
-    outer, own = (row[: len(row) - len(row.lstrip())] for row in (rows[head.lineno - 1], rows[inner.lineno - 1]))
+    cases = (case.pattern.lineno for case in head.cases) if isinstance(head, ast.Match) else ()
+    header = max((line for line in cases if line <= inner.lineno), default=head.lineno)
+    outer, own = (row[: len(row) - len(row.lstrip())] for row in (rows[header - 1], rows[inner.lineno - 1]))
     return own.removeprefix(outer) if own.startswith(outer) and own != outer else None
 
 

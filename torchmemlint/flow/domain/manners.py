@@ -78,7 +78,10 @@ class Reading(enum.Enum):
     USED = "used"  # it was computed with
     MET = "met"  # without a graph, it was given to what may record one
     ADOPTED = "adopted"  # it became a parameter as it is
+    RERUN = "rerun"  # a backward pass through it runs once more what made it
     HOOKED = "hooked"  # its gradient is asked for: that fails without a graph
 
 
-GOING_ON = frozenset({Reading.JOINED, Reading.USED, Reading.MET})  # what is computed of its numbers is a tensor
+GOING_ON = frozenset(
+    {Reading.JOINED, Reading.USED, Reading.MET, Reading.RERUN}
+)  # what is computed of its numbers is a tensor

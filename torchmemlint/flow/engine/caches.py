@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from torchmemlint.flow.domain.arguments import Arguments
-from torchmemlint.flow.domain.effects import Remember
+from torchmemlint.flow.domain.effects import Load, Remember
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import State
 from torchmemlint.flow.domain.kinds import Special
-from torchmemlint.flow.domain.refs import Code, Input, Point, Ref
-from torchmemlint.flow.domain.values import Value, join_all, of
+from torchmemlint.flow.domain.refs import Code, Input, Point, Ref, Result
+from torchmemlint.flow.domain.values import NOTHING, Value, join_all, of, symbol
 from torchmemlint.flow.ir.control import Return
 from torchmemlint.flow.ir.ops import Decorator, Function
 
@@ -48,6 +48,19 @@ def remember(frame: Frame, function: Function, bound: Mapping[Ref, Value], point
         given = {i.name: v for i, v in bound.items() if type(i) is Input and isinstance(i.name, str) and v.refs}
         if given:
             frame.log(Remember(point, function, Arguments(named=given)))
+
+
+def earlier(frame: Frame, state: State, code: Code, arguments: Arguments, point: Point) -> Value:
+    """Return what earlier calls with constants may have kept: such a call may be given that, however it runs itself."""
+    given = arguments.all()
+    if not keeps_results(code.function) or not all(value.known for value in given):
+        return NOTHING
+    if frame.entry:
+        return state.heap.get(code, Special.CACHED) or NOTHING
+    result = Result.of(point.site, point.context, code)
+    frame.arise(result)
+    frame.log(Load(point, Special.CACHED, of(code), False, state.mode, result))
+    return symbol(result)
 
 
 def keep(frame: Frame, state: State, code: Code, result: Value, arguments: Arguments) -> None:

@@ -382,11 +382,12 @@ def call_function(
         for formal, value in bound.items():
             state.heap.put(made, formal.name, value)  # type: ignore[attr-defined]
         return of(made)
+    kept = caches.earlier(frame, state, code, arguments, point)
     result = apply(frame, state, function, bound, arguments, point)
     if caches.keeps_results(function):
         caches.keep(frame, state, code, result, arguments)
         caches.remember(frame, function, bound, point)
-    return result
+    return join(result, kept)
 
 
 def run_generator(frame: Frame, state: State, made: Object, sent: Value, point: Point) -> Value:

@@ -86,10 +86,14 @@ class _Arriving:
         self._called = {call.result for call in run.unseen() if call.mode is not Mode.OFF} - self.evidence.made
 
     def all(self) -> Iterator[Arrived]:
-        run, kept = self.run, self.kept
+        run, kept, rerun = self.run, self.kept, self.evidence.read.get(Reading.RERUN, set())
         for effect in run.effects(fx.Differentiate):
             discarded = self.discarded.get(effect.point, set())
             yield from self._arrive(Arriving.DIFFERENTIATED, self._chain(effect.point), effect.sources, discarded)
+            for source in (
+                run.provenance.ancestors(effect.sources) & rerun
+            ):  # also those of a waste: they change its state
+                yield Arriving.RERUN, self._chain(effect.point), self._begin(root(source))
         for read in run.effects(fx.Read):
             if read.reading is Reading.HOOKED:
                 yield from self._arrive(Arriving.HOOKED, self._chain(read.point), read.sources, set())

@@ -23,6 +23,7 @@ class Arriving(enum.Enum):
     HOOKED = "is asked for a gradient"
     RETURNED = "is returned"
     STORED = "is stored"
+    RERUN = "makes a backward pass run its network once more"
     GIVEN = "is given to code that was not seen"
     TRAINED = "may be trained by code that was not seen"
     ASKED = "it is asked whether gradients are recorded"

@@ -171,10 +171,12 @@ def _pack(site: CallSite) -> Value:
 
 
 def _checkpoint(site: CallSite) -> Value:
-    """`checkpoint(function, *args)`: runs the function."""
+    """`checkpoint(function, *args)`: runs the function, and again where backward goes through what it gives."""
     arguments, function = site.arguments.rest(), site.value(0, "function")
     arguments.named = {k: v for k, v in arguments.named.items() if k not in _OF_CHECKPOINTS}
-    return site.machine.call(site.frame, site.state, function, arguments, site.point)
+    given = site.machine.call(site.frame, site.state, function, arguments, site.point)
+    site.frame.read(sources_of(site.state, [given]), Reading.RERUN)
+    return given
 
 
 def _functional(site: CallSite) -> Value:
