@@ -105,6 +105,48 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
 train((out - nxt).float().square().mean())
 """
 
+OWN = """
+class Own(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.h = nn.Linear(4, 4), None
+
+{method}
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+own = Own()
+parameters += own.parameters()
+opt.add_param_group({{"params": own.parameters()}})
+
+
+def validate():
+    own.eval()
+    right = own(x).argmax().item()
+    own.train()
+    return right
+
+
+print(validate())
+"""
+LATER = """
+import contextlib, operator, weakref
+def keep(key):
+    cache[key] = enc(x)
+
+
+def validate():
+    net.eval()
+    {later}
+        return (net(x).argmax(1) == 0).sum().item()
+
+
+print(validate())
+train(head(cache["h"]).square().mean())
+"""
+
 ELSEWHERE = {
     "an own method named as a dict's": STORE.format(make="", made="enc(data[i])")
     + """
@@ -266,8 +308,102 @@ def validate():
 print(validate())
 train(head(cache["h"]).square().mean())
 """,
+    "weights that `parametrize.cached` keeps": """
+from torch.nn.utils import parametrize
+nn.utils.parametrizations.weight_norm(net)
+parameters = [*net.parameters()]
+opt = torch.optim.SGD(parameters, lr=0.1)
+with parametrize.cached():
+    nxt = net(x).detach()
+    train((net(y) - nxt).square().mean())
+""",
+    "an own list that trains as it grows": """
+class Losses(list):
+    def append(self, loss):
+        super().append(loss)
+        train(self[-1])
+
+
+class Trainer:
+    def __init__(self):
+        self.losses = Losses()
+
+    def fit(self):
+        for one in data:
+            self.losses.append(net(one).square().mean())
+        print(round(float(sum(self.losses)), 3))
+
+
+Trainer().fit()
+""",
+    "an object that trains as it goes": """
+class Pending:
+    def __del__(self):
+        train(net(x).square().mean())
+
+
+def evaluate(one):
+    pending = Pending()
+    return target(one).argmax().item()
+
+
+for one in data:
+    print(evaluate(one))
+""",
+    "what is set on an exception later": """
+def find(one):
+    out = net(one)
+    print(out.argmax().item())
+    error = ValueError("stop")
+    error.result = out
+    raise error
+
+
+for one in data:
+    try:
+        find(one)
+    except ValueError as stop:
+        train(stop.result.square().mean())
+""",
+    "what an exit stack calls": LATER.format(
+        later="with contextlib.ExitStack() as stack:\n        stack.callback(keep, 'h')"
+    ),
+    "what a text is replaced with": LATER.format(
+        later="import re\n    re.sub('h', lambda found: keep(found[0]) or '', 'h')\n    if True:"
+    ),
+    "a method that is called by its name": LATER.format(
+        later="operator.methodcaller('update', h=enc(x))(cache)\n    if True:"
+    ),
+    "what runs when an object goes": LATER.format(
+        later="gone = nn.Linear(1, 1)\n    weakref.finalize(gone, keep, 'h')\n    if gone:\n        del gone"
+    ),
 }
 MADE_ANYWAY = {  # the fix is safe there
+    "an own `eval` that keeps what training takes": OWN.format(
+        method="    def eval(self):\n        self.h = self.layer(x)\n        return super().eval()"
+    )
+    + "train(own.h.square().mean())\n",
+    "an own `train` that trains": OWN.format(
+        method="""
+    def train(self, mode=True):
+        if mode:
+            train(self.layer(x).square().mean())
+        return super().train(mode)
+"""
+    ),
+    "own methods that are named as what calls others": """
+class Own:
+    def callback(self, number):
+        return number
+
+    def finalize(self, number):
+        return number
+
+
+own = Own()
+nxt = target(x * own.callback(2) * own.finalize(1)).detach()
+train((net(x) - nxt).square().mean())
+""",
     "weights of another network": AUTOCAST.format(network="target", between=""),
     "weights that autocast casts again": AUTOCAST.format(
         network="net", between='with torch.autocast("cpu", dtype=torch.bfloat16):\n'

@@ -18,6 +18,28 @@ from torchmemlint.server.documents import Document
 from torchmemlint.server.session import Session, moved
 from torchmemlint.server.settings import ClientSettings, read_settings
 
+LOSS = """\
+import torch
+from torch import nn
+
+
+def eta(net: nn.Module, loader):
+    net.eval()
+    total = 0
+    for x in loader:
+        total = total + net(x).mean()
+    return total
+"""
+TEST_OF_A_LOSS = """\
+import torch
+from losses import eta
+
+
+def test_of_eta():
+    net, x = torch.nn.Linear(2, 2), torch.ones(1, 2)
+    {line}
+"""
+
 
 @pytest.fixture
 def session(tmp_path):
@@ -52,6 +74,22 @@ def test_a_fault_of_the_linter_keeps_what_was_found(session, tmp_path, monkeypat
         monkeypatch.undo()
         put(session, tmp_path / "a.py", "\n\n" + LEAK)
         assert not (await session.check(uri)).failed
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("line", "made"), [("eta(net, [x]).backward()", False), ("assert eta(net, [x]) > 0", True)])
+def test_a_gradient_that_a_test_takes_stays(session, tmp_path, line, made) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.torchmemlint]\nconfidence = "possible"\n')
+    (tmp_path / "test_losses.py").write_text(TEST_OF_A_LOSS.format(line=line))
+
+    async def scenario() -> None:
+        uri = put(session, tmp_path / "losses.py", LOSS)
+        fixed = await session.fix(uri, lambda finding: finding.code == "TML201", unsafe=True)
+        assert bool(fixed[1].applied) is made
+        assert [why for _, why in fixed[1].rolled_back] == (
+            [] if made else ["test_of_eta of test_losses.py takes the gradient of what `eta` returns"]
+        )
 
     run(scenario())
 

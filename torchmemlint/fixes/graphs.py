@@ -24,6 +24,7 @@ _LOSSES = {
     Arriving.TRAINED: "which would run with gradients off",
     Arriving.ASKED: "and the answer would be another",
     Arriving.CAST: "and older releases of torch would keep them without a graph",
+    Arriving.CACHED: "and would keep them without a graph",
 }
 _DEFINITION = re.compile(r"\bdef (\w+)")
 _SHOWN = 40  # characters of code
@@ -86,7 +87,7 @@ class _Text:
         where = self._where(one.at)
         if one.how is Arriving.TRAINED:
             return f"a network {one.how.value} {where}"
-        if one.how in (Arriving.ASKED, Arriving.CAST):
+        if one.how in (Arriving.ASKED, Arriving.CAST, Arriving.CACHED):
             return f"{one.how.value} {where}"
         places, name = one.begin
         what = f"of what `{name}` is given" if name and places else f"of {self._code(places)}"

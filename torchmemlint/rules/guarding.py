@@ -11,7 +11,7 @@ import io
 import re
 import textwrap
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from torchmemlint.doubts import is_sure
@@ -95,22 +95,26 @@ def without_gradients(told: Told, *, wholly: bool) -> Fix | None:
 
 
 def _best(told: Told) -> Applicability:
-    sure = is_sure(told.doubts) and not _runs_unseen(tuple(told.facts.source.statements))
-    return Applicability.SAFE if sure else Applicability.UNSAFE
+    program = told.facts.program
+    spelled = {name for name, of in program.imported.items() if of in _LATER}
+    spelled |= {f"{name}.{_LATER[of]}" for name, of in program.imported.items() if of in _LATER}
+    spelled |= {name for name in _RUNNERS if not program.defines(name)}
+    unseen = _runs_unseen(tuple(told.facts.source.statements), frozenset(spelled))
+    return Applicability.SAFE if is_sure(told.doubts) and not unseen else Applicability.UNSAFE
 
 
 @lru_cache(maxsize=8)
-def _runs_unseen(body: tuple[ast.stmt, ...]) -> bool:
+def _runs_unseen(body: tuple[ast.stmt, ...], runners: frozenset[str]) -> bool:
     """May code of a file that stores something, or trains, run where no call of it is written?"""
-    for node in (node for one in body for node in ast.walk(one)):
+    nodes = [node for one in body for node in ast.walk(one)]
+    functions = {node.name: node for node in nodes if isinstance(node, ast.FunctionDef)}
+    for node in nodes:
         match node:
-            case ast.Call(func=ast.Name(id=name)) if name in _RUNNERS:
-                return True
-            case ast.Call(func=ast.Attribute(attr=name)) if name in _LATER:
+            case ast.Call(func=func) if isinstance(func, ast.Name | ast.Attribute) and ast.unparse(func) in runners:
                 return True
             case ast.ClassDef(bases=bases, body=methods):
                 is_meta = any(isinstance(base, ast.Name) and base.id == "type" for base in bases)
-                if any(_runs_by_itself(one, is_meta) and _leaves_something(one) for one in methods):
+                if any(_runs_by_itself(one, is_meta) and _leaves_something(one, functions) for one in methods):
                     return True
     return False
 
@@ -122,21 +126,31 @@ def _runs_by_itself(method: ast.stmt, is_meta: bool) -> bool:
     return is_meta or method.name not in _FOLLOWED
 
 
-def _leaves_something(method: ast.stmt) -> bool:
-    """Does a method store what others may find, of what a call gives, or differentiate something?"""
-    for node in ast.walk(method):
-        match node:
-            case ast.Assign(targets=targets, value=ast.Call()) if any(
-                isinstance(target, ast.Attribute | ast.Subscript) for target in targets
-            ):
-                return True
-            case ast.Global() | ast.Attribute(attr="backward"):
-                return True
+def _leaves_something(method: ast.stmt, functions: Mapping[str, ast.FunctionDef]) -> bool:
+    """Does a method store what others may find, of what a call gives, or differentiate something?
+
+    What it calls of the file may do so for it.
+    """
+    todo, seen = [method], {method}
+    while todo:
+        for node in ast.walk(todo.pop()):
+            match node:
+                case ast.Assign(targets=targets, value=ast.Call()) if any(
+                    isinstance(target, ast.Attribute | ast.Subscript) for target in targets
+                ):
+                    return True
+                case ast.Global() | ast.Attribute(attr="backward"):
+                    return True
+                case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+                    called = functions.get(name)
+                    if called is not None and called not in seen:
+                        seen.add(called)
+                        todo.append(called)
     return False
 
 
 _RUNNERS = frozenset({"exec", "eval"})
-_LATER = frozenset({"callback", "finalize", "methodcaller"})  # of `ExitStack`, `weakref`, `operator`
+_LATER = {"weakref": "finalize", "weakref.finalize": "finalize"}  # what runs when an object goes
 _FOLLOWED = frozenset(
     f"__{name}__"
     for name in (

@@ -27,6 +27,7 @@ from torchmemlint.engine.one_file import (
 from torchmemlint.engine.runner import profile_for
 from torchmemlint.findings import Finding, Position, Span
 from torchmemlint.fixes.apply import FixResult, fix_text
+from torchmemlint.fixes.tested import gradient_tests
 from torchmemlint.fixes.graphs import Arrivals
 from torchmemlint.flow.project import Project
 from torchmemlint.knowledge.contracts import contracts
@@ -281,9 +282,19 @@ class Session:
                 return self._reported(unit, text, without_rules(profile), files, pulse, comparing=True).arriving
             return reported(text).arriving
 
-        layout = formatting(unit.path.parent)
+        @cache
+        def tests() -> dict[str, str]:
+            return gradient_tests(profile.root) if profile.root is not None else {}
+
         return fix_text(
-            unit.text, findings, recheck, unsafe=unsafe, wanted=wanted, arriving=arriving, formatting=layout
+            unit.text,
+            findings,
+            recheck,
+            unsafe=unsafe,
+            wanted=wanted,
+            arriving=arriving,
+            formatting=formatting(unit.path.parent),
+            tested=lambda name: tests().get(name),
         )
 
     def _tidy(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from torchmemlint.flow.domain.effects import Derive, Differentiate, Erase, Forward, Put, Renew, Slotted, Write
 from torchmemlint.flow.domain.frame import Frame, Written
-from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, Mode, State, by_caller, load, reached, renew, visible
+from torchmemlint.flow.domain.heap import BOXES, ELEMENT, HOLDERS, Mode, State, by_caller, load, reached, renew, visible
 from torchmemlint.flow.domain.kinds import PART, Kind, Special
 from torchmemlint.flow.domain.manners import How, Reading, Stored
 from torchmemlint.flow.domain.provenance import places_of
@@ -128,9 +128,9 @@ def held_under(state: State, holder: Ref, key: Key) -> list[Value]:
     return [held for k in keys if (held := state.heap.get(holder, k)) is not None]
 
 
-def escape(frame: Frame, state: State, values: Iterable[Value], point: Point) -> None:
+def escape(frame: Frame, state: State, values: Iterable[Value], point: Point, kinds: frozenset[Kind] = BOXES) -> None:
     """Log that something goes where it is not followed: with an exception, say, or onto an attribute of a tensor."""
-    sources = frozenset(s for value in values for s in reached(state, value) if type(s) not in (Leaf, Bare))
+    sources = frozenset(s for value in values for s in reached(state, value, kinds) if type(s) not in (Leaf, Bare))
     if sources:
         frame.log(Put(point, sources, frozenset(), True))
 

@@ -138,6 +138,8 @@ def _call_object(frame: Frame, state: State, target: Object, arguments: Argument
                 arguments.stars,
             )
             inner = state.heap.get(target, Special.FUNCTION) or UNKNOWN
+            if isinstance(inner.constant, str):  # `operator.methodcaller`
+                return call_method(frame, state, site.value(0), inner.constant, kept, point)
             return call(frame, state, inner, merged, point)
         case Kind.GUARDED:
             inner = state.heap.get(target, Special.FUNCTION) or UNKNOWN
@@ -288,8 +290,10 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
         return kept
     if _has_own(frame, target, name) or _may_be_own(frame, target, name):
         return unknown_method(site, receiver, name)
+    is_open = not frame.entry and name in frame.machine.index.operators  # a caller may know a class that defines it
     if name in modules.SWITCHES:
-        return modules.switch(site, target, name)
+        is_own = is_open and type(target) is not Object
+        return unknown_method(site, receiver, name) if is_own else modules.switch(site, target, name)
     if type(target) is Object:
         known = (
             workers.method(site, target, name)
@@ -313,7 +317,7 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
         return tensors.method(site, receiver, name)
     if name in modules.METHODS:
         return _module_method(site, target, receiver, name)
-    if name in containers.ON_SYMBOLS and (frame.entry or name not in frame.machine.index.operators):
+    if name in containers.ON_SYMBOLS and not is_open:
         return containers.method(site, target, name, receiver.graph)
     if gradients.freezes(name):
         gradients.set_requires_grad(frame, state, of(target), Value(constant=False), site.point)
@@ -338,14 +342,10 @@ def _may_be_own(frame: Frame, target: Ref, name: str) -> bool:
 def _library_super(site: CallSite, target: SuperRef, name: str) -> Value:
     """Call a method of a base class that the project does not have: it passes on what it is given."""
     receiver = target.receiver
-    if (
-        type(receiver) is Object
-        and receiver.kind is Kind.INSTANCE
-        and site.frame.machine.index.is_box(receiver.about.cls)
-    ):
-        if name == "__init__":
-            return PLAIN
-        return containers.method(site, receiver, name, NO_SOURCES)
+    instance = receiver if type(receiver) is Object and receiver.kind is Kind.INSTANCE else None
+    cls = target.cls if instance is None else instance.about.cls
+    if (instance is not None or receiver.symbolic) and site.frame.machine.index.is_box(cls):
+        return PLAIN if name == "__init__" else containers.method(site, receiver, name, NO_SOURCES)
     if name == "__init__":
         if site.frame.machine.index.trainer(target.cls) is not None:
             trainers.hand(site, receiver)

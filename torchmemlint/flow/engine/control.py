@@ -5,7 +5,8 @@ from __future__ import annotations
 from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.effects import Fork
 from torchmemlint.flow.domain.frame import CallSite, Frame, Transfer
-from torchmemlint.flow.domain.heap import Mode, State
+from torchmemlint.flow.domain.heap import BOXES, Mode, State
+from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.memory import escape
 from torchmemlint.flow.domain.refs import Loop
@@ -19,6 +20,7 @@ from torchmemlint.flow.ir.blocks import missed
 from torchmemlint.flow.ir.control import Break, Continue, Enter, For, If, Raise, Return, Try, While, With
 from torchmemlint.flow.models import containers, guards
 
+_THROWN = BOXES | {Kind.INSTANCE, Kind.OPAQUE}  # what an exception was made with, and what was set on it
 _UNROLLED = 4  # items of a loop over constants that are run one by one
 
 
@@ -190,7 +192,7 @@ def _continue(frame: Frame, state: State, op: Continue) -> None:
 
 
 def _raise(frame: Frame, state: State, op: Raise) -> None:
-    escape(frame, state, [frame.temps[src] for src in op.carried], frame.at(op))
+    escape(frame, state, [frame.temps[src] for src in op.carried], frame.at(op), _THROWN)
     if frame.raised:
         frame.raised[-1].append(state.copy())
     state.dead = True

@@ -16,7 +16,6 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import HOLDERS, Mode, reached
 from torchmemlint.flow.domain.manners import Reading, Remark
 from torchmemlint.flow.domain.refs import Bare, Begun, Behind, Input, Point, Result, Source, root
-from torchmemlint.flow.fact.autocasting import cast_with_graphs
 from torchmemlint.flow.fact.codes import code_of_kept
 from torchmemlint.flow.fact.details import Arrival, Arriving, Begin
 from torchmemlint.flow.fact.discarding import Discarded
@@ -26,6 +25,7 @@ from torchmemlint.flow.fact.passes import Passes
 from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.fact.retention import Retention
+from torchmemlint.flow.fact.reusing import reused_with_graphs
 from torchmemlint.flow.fact.storing import Readers, stored, teaching
 from torchmemlint.flow.ir.ops import Function
 
@@ -108,8 +108,8 @@ class _Arriving:
         for call in teaching(run, self.evidence):
             if call.mode is not Mode.OFF:
                 yield Arriving.TRAINED, self._chain(call.point), ((), "")
-        for point in cast_with_graphs(self.passes):
-            yield Arriving.CAST, self._chain(point), ((), "")
+        for how, point in reused_with_graphs(self.passes):
+            yield how, self._chain(point), ((), "")
         for note in run.effects(fx.Note):
             if note.what is Remark.ASKED and note.mode is not Mode.OFF:
                 yield Arriving.ASKED, self._chain(note.point), ((), "")

@@ -28,6 +28,7 @@ class Arriving(enum.Enum):
     TRAINED = "may be trained by code that was not seen"
     ASKED = "it is asked whether gradients are recorded"
     CAST = "autocast casts the weights of a pass that is differentiated"
+    CACHED = "`parametrize.cached` keeps the weights of a pass that is differentiated"
 
 
 Begin: TypeAlias = tuple[tuple[Place, ...], str]  # where a graph begins, with the calls that led there; a parameter

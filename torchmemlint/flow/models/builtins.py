@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.effects import Serve
 from torchmemlint.flow.domain.frame import CallSite
-from torchmemlint.flow.domain.heap import ELEMENT, State, renew, visible
+from torchmemlint.flow.domain.heap import ELEMENT, State, visible
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.memory import computed, sources_of, write_variable
@@ -216,16 +217,12 @@ def _through(site: CallSite) -> Value:
     return UNKNOWN if value is None else containers.lazy(site, "through", [value])
 
 
-def _partial(site: CallSite) -> Value:
-    made = Object.of(Kind.PARTIAL, site.point.site, site.point.context)
-    renew(site.state, made)
-    heap = site.state.heap
-    heap.put(made, Special.FUNCTION, site.value(0))
-    for number, value in enumerate(site.arguments.positional[1:]):
-        heap.put(made, ("part", number), value)
-    for name, value in site.arguments.named.items():
-        heap.put(made, name, value)
-    return of(made)
+def _replace(site: CallSite, place: int) -> Value:
+    """`re.sub(pattern, repl, string)`: calls what it replaces with, and gives a text."""
+    function = site.value(place, "repl")
+    if function.refs:
+        site.machine.call(site.frame, site.state, function, Arguments([PLAIN]), site.point)
+    return PLAIN
 
 
 def _namedtuple(site: CallSite) -> Value:
@@ -333,7 +330,10 @@ FUNCTIONS: dict[str, Model] = {
     "iter": _iter,
     **dict.fromkeys(_ITERATORS, _through),
     "itertools.tee": _tee,
-    "functools.partial": _partial,
+    "functools.partial": containers.partially,
+    "operator.methodcaller": containers.partially,  # of a method, by its name
+    **{f"re.{name}": partial(_replace, place=1) for name in ("sub", "subn")},
+    **{f"re.compile.{name}": partial(_replace, place=0) for name in ("sub", "subn")},
     "functools.reduce": _reduce,
     "collections.namedtuple": _namedtuple,
     "dataclasses.field": _field,

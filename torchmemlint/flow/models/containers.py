@@ -314,6 +314,19 @@ def concatenated(frame: Frame, state: State, values: list[Value], in_place: bool
     return Value(new.alone, marks)
 
 
+def partially(site: CallSite) -> Value:
+    """Return a function, or what names a method, with the other arguments of a call."""
+    made = Object.of(Kind.PARTIAL, site.point.site, site.point.context)
+    renew(site.state, made)
+    heap = site.state.heap
+    heap.put(made, Special.FUNCTION, site.value(0))
+    for number, value in enumerate(site.arguments.positional[1:]):
+        heap.put(made, ("part", number), value)
+    for name, value in site.arguments.named.items():
+        heap.put(made, name, value)
+    return of(made)
+
+
 def kept_arguments(state: State, partial: Object) -> Arguments:
     """Return the arguments that a partial keeps."""
     result = Arguments()

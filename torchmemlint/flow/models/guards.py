@@ -5,12 +5,13 @@ from __future__ import annotations
 from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.effects import Note, SetMode
 from torchmemlint.flow.domain.frame import CallSite, Frame
-from torchmemlint.flow.domain.heap import Mode, ModeOf
+from torchmemlint.flow.domain.heap import ELEMENT, Mode, ModeOf
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Remark
 from torchmemlint.flow.domain.refs import ClassRef, External, Method, Object, Point, Ref, Result
 from torchmemlint.flow.domain.values import NONE, NOTHING, PLAIN, TRUE, Value, join, of
 from torchmemlint.flow.ir.ops import CallMethod, Function
+from torchmemlint.flow.models import containers
 from torchmemlint.knowledge.contracts import Contracts
 
 
@@ -133,6 +134,11 @@ def method(site: CallSite, target: Object, name: str) -> Value:
     if target.kind is Kind.STACK:
         if name == "enter_context":
             return enter(site, site.value(0))
+        if name == "callback":
+            site.write(of(target), ELEMENT, containers.partially(site), True)
+            return site.value(0)
+        if name in ("close", "aclose"):
+            leave(site, of(target))
         return PLAIN
     if name == "__enter__":
         set_mode(site, target.about)
@@ -193,8 +199,12 @@ def _enter_generator(site: CallSite, target: Object) -> Value:
 
 
 def leave(site: CallSite, context: Value) -> None:
-    """Leave a context: one of the project's own runs its `__exit__`."""
+    """Leave a context: one of the project's own runs its `__exit__`, and an `ExitStack` its callbacks."""
     for target in context.each():
+        if type(target) is Object and target.kind is Kind.STACK:
+            kept = site.state.heap.get(target, ELEMENT)
+            if kept is not None:
+                site.machine.call(site.frame, site.state, kept, Arguments(), site.point)
         if type(target) is Object and target.kind is Kind.INSTANCE:
             left = site.machine.attribute(site.frame, site.state, of(target), "__exit__", site.point)
             if any(not r.symbolic and not isinstance(r, Method) for r in left.refs):

@@ -30,7 +30,8 @@ _OPERATORS = frozenset(
     f"__{way}{name}__"
     for way in ("", "i")
     for name in ("add", "sub", "mul", "truediv", "matmul", "or", "lshift", "rshift", "and")
-) | {"get", "items", "keys", "pop", "popleft", "values"}
+) | {*"append appendleft clear extend get insert items keys pop popleft setdefault values".split()}
+_SWITCHES = frozenset({"eval", "train"})
 _RUNNING = frozenset({"__init__", "forward"})
 _OPERATIONS = frozenset(
     f"torch.autograd.{name}" for name in ("Function", "function.Function", "function.InplaceFunction")
@@ -51,9 +52,8 @@ class Index:
     _absolute: dict[tuple[Unit, str], str] = field(default_factory=dict)
     _orders: dict[Class, tuple[Class, ...]] = field(default_factory=dict)
     _libraries: dict[Class, frozenset[str]] = field(default_factory=dict)
-
     stored: set[str] = field(default_factory=set)  # attributes that are assigned to outside of constructors
-    operators: set[str] = field(default_factory=set)  # and readers of containers: those that some class defines
+    operators: set[str] = field(default_factory=set)  # and containers' and networks' methods that some class defines
     _names: dict[tuple[Unit, str], Value | None] = field(default_factory=dict)
     _resolved: dict[str, Value | None] = field(default_factory=dict)
     _setters: dict[Class, dict[str, Function]] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Index:
         """Add a file."""
         self.stored |= unit.stored
         for cls in unit.classes:
-            self.operators.update(name for name in cls.methods if name in _OPERATORS)
+            self.operators |= cls.methods.keys() & (_OPERATORS | _SWITCHES if "forward" in cls.methods else _OPERATORS)
         self.units[unit.name] = unit
 
     def is_network_name(self, qualified: str) -> bool:
