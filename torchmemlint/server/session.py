@@ -27,8 +27,8 @@ from torchmemlint.engine.one_file import (
 from torchmemlint.engine.runner import profile_for
 from torchmemlint.findings import Finding, Position, Span
 from torchmemlint.fixes.apply import FixResult, fix_text
-from torchmemlint.fixes.tested import gradient_tests
 from torchmemlint.fixes.graphs import Arrivals
+from torchmemlint.fixes.tested import gradient_tests
 from torchmemlint.flow.project import Project
 from torchmemlint.knowledge.contracts import contracts
 from torchmemlint.server.documents import PYTHON, Documents, path_of
