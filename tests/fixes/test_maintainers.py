@@ -12,7 +12,7 @@ from textwrap import dedent
 
 import pytest
 
-from torchmemlint.config.formatting import Formatting
+from torchmemlint.config.formatting import USUAL, Formatting
 from torchmemlint.engine.checking import check_text
 from torchmemlint.findings import Applicability, Finding
 from torchmemlint.fixes.apply import FixResult, fix_text
@@ -315,6 +315,15 @@ STATEMENTS = {
         "y = torch.stack([self.target(one) for one in s]).detach()",
         "with torch.no_grad():\n    y = torch.stack([self.target(one) for one in s])",
     ),
+    "detaching behind it": (
+        "y = self.target(s)\nz = y.detach().mean()\ny = y.detach() + z",
+        "with torch.no_grad():\n    y = self.target(s)\nz = y.mean()\ny = y + z",
+    ),
+    "detaching of what the name holds later": (
+        "y = self.target(s)\ny = y.detach() + r\ny = y + self.q(r)\ny = y.detach()",
+        "with torch.no_grad():\n    y = self.target(s)\ny = y + r\n"
+        "with torch.no_grad():\n    y = y + self.q(r)\ny = y.detach()",
+    ),
     "two neighbours": (
         "y = self.target(s).detach()\n# the second\nz = self.target(y).detach()\n\ny = y + z",
         "with torch.no_grad():\n    y = self.target(s)\n    # the second\n    z = self.target(y)\n\ny = y + z",
@@ -342,6 +351,40 @@ STATEMENTS = {
 def test_a_statement_runs_without_gradients_as_one_would_write_it(name: str) -> None:
     before, after = (EVALUATING.format(body=indented(text, 2)) for text in STATEMENTS[name])
     assert fixed(before).text == after
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_strings_are_quoted_as_those_of_the_file(quote: str) -> None:
+    before = """
+        import torch
+
+        def restore(model, path):
+            state = torch.load(path)
+            model.load_state_dict(state["model"], strict=state["strict"])
+    """
+    after = before.replace("load(path)", 'load(path, map_location="cpu")')
+    assert fixed(dedent(before).replace('"', quote)).text == dedent(after).replace('"', quote)
+
+
+def test_a_line_is_broken_by_the_steps_of_the_file() -> None:
+    before = """
+        import torch
+
+        def restore(model, root, name_of_the_model):
+          state = torch.load("%s/%s" % (root, "_".join(["weights", name_of_the_model, "pth"])))
+          model.load_state_dict(state)
+    """
+    after = """
+        import torch
+
+        def restore(model, root, name_of_the_model):
+          state = torch.load(
+            "%s/%s" % (root, "_".join(["weights", name_of_the_model, "pth"])),
+            map_location="cpu",
+          )
+          model.load_state_dict(state)
+    """
+    assert fixed(dedent(before), formatting=USUAL).text == dedent(after)
 
 
 def test_a_block_is_indented_as_the_file_is() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace as replace_fields
 from itertools import groupby
@@ -19,6 +20,8 @@ from torchmemlint.fixes.layout import Layout
 from torchmemlint.fixes.leaves import Leaf, Statement, statements, width
 
 _LONGEST = 120  # of lines that a file may set an example with
+_QUOTED = re.compile(r"""(?<!["\w])"([^"'\\{}\n]*)"(?!")""")  # a string that needs no other quotes, and is no f-string
+_STRING = re.compile(r"""(?<!['"\w])(['"])[^'"\\\n]*\1(?!['"])""")
 _HEADER = re.compile(r"(?:^|(?<=\s))(with [^\r\n#]+:)\r?\n")
 
 
@@ -26,9 +29,27 @@ def tidied(text: str, replacements: tuple[Replacement, ...], formatting: Formatt
     """Replacements that make the same change, and leave what they touch as a maintainer would."""
     if not replacements or "\r" in text.replace("\r\n", ""):
         return replacements
+    replacements = _quoted_alike(text, replacements)
     joined = composed(text, replacements, tuple(_second_headers(text, replacements)))
     after = replace(text, joined)
     return composed(text, joined, tuple(_laid_out(Change(text, after, joined), formatting)))
+
+
+def _quoted_alike(text: str, replacements: tuple[Replacement, ...]) -> tuple[Replacement, ...]:
+    """The replacements with the quotes that most strings of the file have."""
+    if any(_QUOTED.search(one.content) for one in replacements):
+        quotes = Counter(found[1] for found in _STRING.finditer(text))
+        if quotes["'"] > quotes['"']:
+            replacements = tuple(
+                replace_fields(one, content=_singly_quoted(one.content, text[one.start : one.end]))
+                for one in replacements
+            )
+    return replacements
+
+
+def _singly_quoted(text: str, before: str) -> str:
+    """A text with other quotes around its strings, but for those that stood there before."""
+    return _QUOTED.sub(lambda found: found[0] if found[0] in before else f"'{found[1]}'", text)
 
 
 def _second_headers(text: str, replacements: tuple[Replacement, ...]) -> Iterator[Replacement]:
@@ -80,7 +101,8 @@ def _laid_out(change: Change, formatting: Formatting) -> Iterator[Replacement]:
     newline = newline_of(change.after)
     old, new = statements(old_text), statements(new_text)
     if not formatting.is_said:
-        formatting = replace_fields(formatting, length=_own_length(old, old_text, formatting))
+        step = min((one.indent for one in old if one.indent), key=len, default=formatting.step)
+        formatting = replace_fields(formatting, length=_own_length(old, old_text, formatting), step=step)
     starts = [one.start for one in old]
     for statement in _touched(change, new):
         before = _former(change, statement, old, starts)

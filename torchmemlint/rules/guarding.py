@@ -11,7 +11,7 @@ import io
 import re
 import textwrap
 import tokenize
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from torchmemlint.doubts import is_sure
@@ -19,14 +19,14 @@ from torchmemlint.findings import Applicability, Edit, Fix, Position, Span
 from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.knowledge import torch_api
-from torchmemlint.rules.separating import place_of, separated, step_of
+from torchmemlint.rules.separating import separated, step_of
 from torchmemlint.rules.told import Told
-from torchmemlint.syntax import standard, statements
+from torchmemlint.rules.undetaching import needless_detaching
+from torchmemlint.syntax import standard
 from torchmemlint.syntax.text import shortened
 
 _HINT = Applicability.HINT
 _DEFINITION = re.compile(r"(\s*)def (\w+)")
-_DETACHING = re.compile(r"(\)*)(\s*\.detach\(\))")
 
 
 def no_grad_name(facts: FileFacts) -> str | None:
@@ -182,61 +182,8 @@ def around_statements(passes: Sequence[Told]) -> Fix | None:
     if len(passes) > 1 and not all(_is_alone(facts, told.statement) for told in passes):
         return None
     region = Span(passes[0].statement.start, passes[-1].statement.end)
-    needless = tuple(edit for told in passes for edit in _needless_detaching(told))
+    needless = tuple(edit for told in passes for edit in needless_detaching(told))
     return wrap(facts, region, applicability, besides=needless)
-
-
-def _needless_detaching(told: Told) -> Iterator[Edit]:
-    """Yield what takes away each `.detach()` of what a pass gives, once its statement runs with gradients off.
-
-    What the pass has not made keeps its graph there, too.
-    """
-    if told.case.hands_back:
-        return
-    source = told.facts.source
-    statement = statements.innermost(source.statements, told.statement, source.rows)
-    for call in ast.walk(statement) if statement is not None else ():
-        match call:
-            case ast.Call(func=ast.Attribute(value=inner, attr="detach"), args=[], keywords=[]):
-                if not _comes_from(inner, told):
-                    continue
-                kept, whole = source.span_of(place_of(inner)), source.span_of(place_of(call))
-                behind = _DETACHING.fullmatch(Span(kept.end, whole.end).text(source.rows))
-                if behind is None:
-                    continue
-                start = Position(whole.end.row, whole.end.column - len(behind[2]))
-                if behind[1] == ")" and call is getattr(statement, "value", None) and "\n" not in behind[2]:
-                    before = Position(kept.start.row, kept.start.column - 1)
-                    yield Edit(Span(before, kept.start), "")
-                    start = kept.end
-                elif "\n" in behind[2]:
-                    start = kept.end if not behind[1] else start
-                yield Edit(Span(start, whole.end), "")
-
-
-def _comes_from(node: ast.expr, told: Told) -> bool:
-    """Is a value computed of what a pass gives?"""
-    span_of = told.facts.source.span_of
-    while span_of(place_of(node)) != told.span:
-        match node:
-            case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.UnaryOp(operand=inner):
-                node = inner
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=made), args=[inner, *_]) if (
-                made in _JOINING and told.facts.program.imported.get(name) == "torch"
-            ):
-                node = inner
-            case ast.Call(func=inner) | ast.ListComp(elt=inner) | ast.GeneratorExp(elt=inner):
-                node = inner
-            case ast.BinOp(left=left, right=right):
-                node = left if span_of(place_of(left)).contains(told.span) else right
-            case ast.List(elts=parts) | ast.Tuple(elts=parts) if parts:
-                node = next((one for one in parts if span_of(place_of(one)).contains(told.span)), parts[0])
-            case _:
-                return False
-    return True
-
-
-_JOINING = frozenset({"cat", "concat", "stack", "hstack", "vstack"})
 
 
 def _only_runs(statement: ast.stmt, facts: FileFacts, span: Span) -> bool:

@@ -1,0 +1,118 @@
+"""Calls of `.detach()` that have nothing left to detach once a pass runs with gradients off."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from torchmemlint.findings import Edit, Position, Span
+from torchmemlint.flow.facts import FileFacts
+from torchmemlint.rules.separating import place_of
+from torchmemlint.rules.told import Told
+from torchmemlint.syntax import statements
+
+_DETACHING = re.compile(r"(\)*)(\s*\.detach\(\))")
+
+
+def needless_detaching(told: Told) -> Iterator[Edit]:
+    """Yield what takes away each `.detach()` of what a pass gives, once its statement runs with gradients off."""
+    if not told.case.hands_back:  # what the pass has not made keeps its graph there, too
+        yield from _in_its_statement(told)
+        yield from _behind_it(told)
+
+
+def _in_its_statement(told: Told) -> Iterator[Edit]:
+    source = told.facts.source
+    statement = statements.innermost(source.statements, told.statement, source.rows)
+    for call in ast.walk(statement) if statement is not None else ():
+        match call:
+            case ast.Call(func=ast.Attribute(value=inner, attr="detach"), args=[], keywords=[]):
+                if not _comes_from(inner, told):
+                    continue
+                kept, whole = source.span_of(place_of(inner)), source.span_of(place_of(call))
+                behind = _DETACHING.fullmatch(Span(kept.end, whole.end).text(source.rows))
+                if behind is None:
+                    continue
+                start = Position(whole.end.row, whole.end.column - len(behind[2]))
+                if behind[1] == ")" and call is getattr(statement, "value", None) and "\n" not in behind[2]:
+                    before = Position(kept.start.row, kept.start.column - 1)
+                    yield Edit(Span(before, kept.start), "")
+                    start = kept.end
+                elif "\n" in behind[2]:
+                    start = kept.end if not behind[1] else start
+                yield Edit(Span(start, whole.end), "")
+
+
+def _behind_it(told: Told) -> Iterator[Edit]:
+    """Yield what takes away `name.detach()` behind the statement, as long as the name holds what the pass gives."""
+    source = told.facts.source
+    statement = statements.innermost(source.statements, told.statement, source.rows)
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if _comes_from(value, told):
+            for one in _behind(told.facts, told.statement, statement):
+                changes = any(_changes(node, name) for node in ast.walk(one))
+                if changes and not isinstance(one, ast.Assign):
+                    return
+                whole = one.value if isinstance(one, ast.Assign) else None
+                for held in _detached(one, name, whole):
+                    start, end = (source.span_of(place_of(node)).end for node in (held.value, held))
+                    cut = Span(start, Position(end.row, end.column + len("()")))
+                    if cut.text(source.rows) == ".detach()":
+                        yield Edit(cut, "")
+                if changes:
+                    return
+
+
+def _detached(statement: ast.stmt, name: str, whole: ast.expr | None) -> Iterator[ast.Attribute]:
+    """Yield each `name.detach` that is called in a statement, but for a value that is nothing else."""
+    for node in ast.walk(statement):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=of), attr="detach") as held, args=[], keywords=[]):
+                if of == name and node is not whole:
+                    yield held
+
+
+def _behind(facts: FileFacts, place: Span, statement: ast.stmt) -> Sequence[ast.stmt]:
+    """The statements that follow one in its block."""
+    source = facts.source
+    heads = statements.around(source.statements, place, source.rows)
+    blocks = (list(source.statements), *(block for head in heads for block in statements.blocks(head)))
+    return next((block[block.index(statement) + 1 :] for block in blocks if statement in block), ())
+
+
+def _changes(node: ast.AST, name: str) -> bool:
+    """Does a part of a statement bind a name anew, or change what it holds?"""
+    match node:
+        case ast.Name(id=of, ctx=ast.Store() | ast.Del()) | ast.Subscript(value=ast.Name(id=of), ctx=ast.Store()):
+            return of == name
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=of), attr=method)):
+            return of == name and method.endswith("_")
+        case ast.arg(arg=of):
+            return of == name
+    return False
+
+
+def _comes_from(node: ast.expr, told: Told) -> bool:
+    """Is a value computed of what a pass gives?"""
+    span_of = told.facts.source.span_of
+    while span_of(place_of(node)) != told.span:
+        match node:
+            case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.UnaryOp(operand=inner):
+                node = inner
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=made), args=[inner, *_]) if (
+                made in _JOINING and told.facts.program.imported.get(name) == "torch"
+            ):
+                node = inner
+            case ast.Call(func=inner) | ast.ListComp(elt=inner) | ast.GeneratorExp(elt=inner):
+                node = inner
+            case ast.BinOp(left=left, right=right):
+                node = left if span_of(place_of(left)).contains(told.span) else right
+            case ast.List(elts=parts) | ast.Tuple(elts=parts) if parts:
+                node = next((one for one in parts if span_of(place_of(one)).contains(told.span)), parts[0])
+            case _:
+                return False
+    return True
+
+
+_JOINING = frozenset({"cat", "concat", "stack", "hstack", "vstack"})
