@@ -103,8 +103,6 @@ class _Arriving:
             if self.readers.may_read(store):
                 yield from self._arrive(Arriving.STORED, self._chain(store.point), sources, kept)
         for call in run.unseen():
-            if self._is_of_waste(call.point):
-                continue
             given = {s for value in call.arguments.all() for s in reached(run.state, value, HOLDERS)}
             yield from self._arrive(Arriving.GIVEN, self._chain(call.point), given, kept)
         for call in teaching(run, self.evidence):
@@ -135,15 +133,6 @@ class _Arriving:
         for source in closure(sources, above):
             if not is_idle(source) and self._may_begin(how, source):
                 yield how, at, self._begin(root(source))
-
-    def _is_of_waste(self, point: Point) -> bool:
-        """Does it happen within a pass that is waste, so that what is given there is a part of that?"""
-        site, context = point.site, point.context
-        while context:
-            site, context = context[0], context[1:]
-            if Point(site, context) in self.waste:
-                return True
-        return False
 
     def _may_begin(self, how: Arriving, source: Source) -> bool:
         """May a graph begin there that has to do with how it arrives?"""
