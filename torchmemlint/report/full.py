@@ -206,8 +206,6 @@ def _headline(finding: Finding, paint: Paint, *, unsafe: bool) -> Iterator[str]:
         "x" * length + f" {message}",
         max(paint.width, length + _LEAST),
         subsequent_indent="  ",
-        break_on_hyphens=False,
-        break_long_words=False,
     )
     yield head + first[length:]
     yield from more
