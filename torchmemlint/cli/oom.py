@@ -73,7 +73,7 @@ def _oom(snapshot: Path, sources: tuple[str, ...], options: dict[str, Any]) -> i
 
 
 def _report(snapshot: Path, sources: tuple[str, ...], resolver: Resolver, options: dict[str, Any]) -> OomReport:
-    from torchmemlint.cli.check import find_files
+    from torchmemlint.cli.files import find_files
     from torchmemlint.runtime.commands import lint
     from torchmemlint.snapshot.analysis import analyse
     from torchmemlint.snapshot.reader import read_snapshot

@@ -117,7 +117,7 @@ def _report(snapshot: Path) -> OomReport:
     named = {normal(frame.filename) for frame in read.frames if frame.python}
     paths = (Path(path) for path in named if is_users_file(path))
     files = sorted(path for path in paths if path.is_file() and _OWN not in path.parents)
-    options = ConfigurationOptions((), (), (), (), None, (), False, None, confidence="possible")
+    options = ConfigurationOptions(confidence="possible")
     findings, errors = lint(map(str, files), resolver_for(options))
     sources = find_sources(read.frames, files)
     return analyse(read, str(snapshot), sources, findings, checked=len(files), notes=errors)
