@@ -58,18 +58,6 @@ def shown(*arguments: str) -> str:
     return f"```text\n$ torchmemlint {' '.join(arguments)}\n{text}\n```\n"
 
 
-def rules() -> str:
-    """All rules, a line each."""
-    from torchmemlint.rules.registry import all_rules
-
-    lines = ["| code | name | severity | on by default | fix |", "|---|---|---|---|---|"]
-    for rule in all_rules():
-        fix = rule.fix.value if rule.fix else ""
-        code = f"[{rule.code}](docs/rules/{rule.code}.md)"
-        lines.append(f"| {code} | {rule.name} | {rule.severity.value} | {'yes' if rule.on else 'no'} | {fix} |")
-    return "\n" + "\n".join(lines) + "\n\n"
-
-
 def options() -> str:
     """The configuration options."""
     from torchmemlint.config.options import OPTIONS
@@ -335,26 +323,6 @@ def trainers() -> str:
     return f"\n{names}, torch {run['torch']}, Python {run['python']}: {counts} ({run['date']}).\n\n"
 
 
-def costs() -> str:
-    """A few of the experiments' figures, in a sentence each."""
-    from torchmemlint.runtime.experiments import table
-    from torchmemlint.runtime.experiments.outcome import Outcome
-
-    kept = json.loads((ROOT / "docs" / "impact.json").read_text(encoding="utf-8"))
-    run = kept.get("simulated") or kept["cpu"]
-    told = {outcome.title: outcome for outcome in map(Outcome.from_json, run["outcomes"])}
-    sentences = {
-        "a loss summed without backward": "adding a loss to a running total *before* any backward: {}",
-        "a loss summed after its backward": "the same *after* backward, on the host only: {}",
-        "evaluation with gradients on": "evaluation without `no_grad`, at its peak: {}",
-        "a recurrent state carried on": "a hidden state that is never detached: {}",
-        "a hook that stores outputs": "a hook that stores outputs: {}",
-        "a graph retained for nobody": "a needless `retain_graph`, at its peak: {}",
-    }
-    lines = [f"- {sentence.format(table.change(told[title]))}" for title, sentence in sentences.items()]
-    return "\n" + "\n".join(lines) + "\n\n"
-
-
 def file(path: str) -> str:
     """A file of the repository, as it is."""
     text = (ROOT / path).read_text(encoding="utf-8").strip()
@@ -434,7 +402,6 @@ MAKERS: dict[str, Callable[[], str]] = {
     "action-inputs": action_inputs,
     "example": lambda: shown(EXAMPLE),
     "first": lambda: shown("examples/leaky_training.py", "--select", "TML201"),
-    "rules": rules,
     "options": options,
     "doubts": doubts,
     "presets": presets,
@@ -463,7 +430,6 @@ MAKERS: dict[str, Callable[[], str]] = {
     "impact": impact,
     "versions": versions,
     "trainers": trainers,
-    "costs": costs,
 }
 
 
@@ -480,7 +446,10 @@ def settings_schema() -> str:
 
 
 # Files that are written as a whole.
-FILES: dict[Path, Callable[[], str]] = {ROOT / "docs" / "torchmemlint.schema.json": settings_schema}
+FILES: dict[Path, Callable[[], str]] = {
+    ROOT / "docs" / "torchmemlint.schema.json": settings_schema,
+    ROOT / "docs" / "images" / "costs.svg": beside("cost_chart").chart,
+}
 
 
 def filled(text: str, made: dict[str, str]) -> str:

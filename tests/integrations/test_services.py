@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from torchmemlint import __version__
+
 yaml = pytest.importorskip("yaml")
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,6 +27,8 @@ SCHEMAS = {
     ROOT / "action.yml": "vendor.github-actions",
     GITLAB: "vendor.gitlab-ci",
     ROOT / ".readthedocs.yaml": "vendor.readthedocs",
+    ROOT / "CITATION.cff": "vendor.citation-file-format",
+    **dict.fromkeys((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"), "vendor.github-issue-forms"),
 }
 
 
@@ -54,6 +58,10 @@ def test_the_schemas_notice_what_is_wrong(tmp_path: Path, file: Path, before: st
     assert before in text
     (tmp_path / file.name).write_text(text.replace(before, after))
     assert checked(tmp_path / file.name, SCHEMAS[file]).returncode == 1
+
+
+def test_the_version_to_cite_is_ours() -> None:
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"] == __version__
 
 
 def audited(*files: Path) -> subprocess.CompletedProcess[str]:
