@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 from torchmemlint.report.trace import write_trace
@@ -102,6 +103,17 @@ def test_what_no_rule_knows_is_said() -> None:
 
 def test_nothing_grows() -> None:
     assert shown(report()).endswith("\nNo growth from step to step in 20 steps.\n")
+
+
+def test_memory_ran_out() -> None:
+    failed = replace(
+        RUN, out_of_memory="/project/train.py:12", error="torch.OutOfMemoryError: CUDA out of memory. Tried"
+    )
+    told = shown(replace(report(), run=failed))
+    assert "\nout of memory at train.py:12: CUDA out of memory. Tried\n" in told
+    assert told.endswith("\nMemory ran out; nothing grew from step to step in 20 steps.\n")
+    soon = shown(replace(report(), run=replace(failed, steps=3)))
+    assert soon.endswith("\nMemory ran out; too few turns to tell what grows.\n")
 
 
 def test_json_goes_back_to_data() -> None:

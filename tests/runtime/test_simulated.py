@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import gc
 import io
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -607,3 +609,40 @@ def test_autocast_gives_the_same_types_without_gradients(cuda: Simulated, mode: 
     assert expected["tensordot"] == torch.float32
     with mode():
         assert asked["einsum"]().dtype == torch.float32
+
+
+def test_threads_do_not_take_each_others_devices() -> None:
+    def learn(number: int, losses: list[float]) -> None:
+        torch.cuda.set_device(number)
+        model = nn.Linear(16, 16).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(60):
+            batch = torch.randn(8, 16)
+            with torch.autocast("cuda", dtype=torch.bfloat16, enabled=bool(number)):
+                loss = model(batch.cuda()).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+            assert model.weight.device == torch.device("cuda", number)
+            assert batch.device == torch.device("cpu")
+
+    kept: list[list[float]] = [[], []]
+    problems: list[BaseException] = []
+    before, threading.excepthook = threading.excepthook, lambda told: problems.append(told.exc_value)  # type: ignore[arg-type]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with track_memory("simulated", devices=2) as memory:
+            workers = [threading.Thread(target=learn, args=each) for each in enumerate(kept)]
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+            assert torch.cuda.current_device() == 0
+    finally:
+        threading.excepthook = before
+        sys.setswitchinterval(interval)
+    assert problems == []
+    assert [len(losses) for losses in kept] == [60, 60]
+    assert all(memory.ledger.peaks[f"cuda:{number}"] > 0 for number in range(2))

@@ -215,22 +215,15 @@ def test_what_grows_at_a_finding(tmp_path: Path) -> None:
     assert _growing(finding, by_line) == (f"line {path}:4", line.growth)
 
 
-@pytest.mark.parametrize(("megabytes", "enough"), [(100, True), (40, False)])
-def test_a_program_that_runs_out_of_memory(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    megabytes: int,
-    enough: bool,
+def test_a_fix_that_is_not_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "score.py").write_text(SCORING.format(megabytes=megabytes))
+    (tmp_path / "score.py").write_text(SCORING.format(megabytes=40))
     monkeypatch.chdir(tmp_path)
-    command = ["verify", "--isolated", "--fake", "--unsafe-fixes", "--jobs=1", "--output-format=json", "score.py"]
+    command = ["verify", "--isolated", "--fake", "--unsafe-fixes", "--output-format=json", "score.py"]
     assert main(command) == 1
     report = json.loads(capsys.readouterr().out)
     validate(report, VERIFY)
     assert report["before"]["out_of_memory"] == f"{tmp_path / 'score.py'}:12"
     (found,) = report["findings"]
-    assert found["note"] == ("with its fix the program does not run out of memory" if enough else NOT_ENOUGH)
-    assert found["verdict"] == ("confirmed" if enough else "no effect here")
-    assert found["costs"] == enough
+    assert (found["note"], found["verdict"], found["costs"]) == (NOT_ENOUGH, "no effect here", False)

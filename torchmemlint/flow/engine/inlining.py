@@ -11,8 +11,8 @@ from torchmemlint.flow.domain.heap import State, renew
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Input, Object, Point, Ref
 from torchmemlint.flow.domain.values import UNKNOWN, Value
+from torchmemlint.flow.engine import decorating
 from torchmemlint.flow.ir.ops import Function
-from torchmemlint.flow.models import decorating
 
 
 def inline(frame: Frame, state: State, function: Function, bound: dict[Ref, Value], point: Point) -> Value:

@@ -15,7 +15,7 @@ from torchmemlint.flow.domain.heap import Heap, Mode, ModeOf, State
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.refs import Code, Globals, Input, Key, Object, Point, Ref
 from torchmemlint.flow.domain.values import NO_CONSTANT, NOTHING, PLAIN, SOME, UNKNOWN, Value, constant, of, symbol
-from torchmemlint.flow.engine import access, calls, control, following, holding, loops
+from torchmemlint.flow.engine import access, calls, control, decorating, following, holding, loops
 from torchmemlint.flow.engine.binding import Binding
 from torchmemlint.flow.engine.places import MODULE_NAME
 from torchmemlint.flow.engine.store import Store
@@ -23,7 +23,7 @@ from torchmemlint.flow.engine.summaries import summarised
 from torchmemlint.flow.engine.unknown import unknown
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.ops import Class, Constant, Function, Parameter, Passing, Unit
-from torchmemlint.flow.models import decorating, settings
+from torchmemlint.flow.models import settings
 from torchmemlint.flow.names.index import Index, reference
 
 BUDGET = 3_300  # work for one entry or summary, or one for each temporary of its own

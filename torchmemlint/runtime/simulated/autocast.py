@@ -7,6 +7,7 @@ those of `aten/src/ATen/autocast_mode.h`.
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -44,12 +45,23 @@ def converts_within(tensor: torch.Tensor, dtype: Any) -> bool:
     return tensor.dtype == torch.float16 and dtype == torch.float32
 
 
+class _OfThread(threading.local):
+    """What the host's autocast was in one thread, before each that it has entered."""
+
+    def __init__(self) -> None:
+        self.before: list[tuple[bool, torch.dtype]] = []
+
+
 class Autocast:
     """CUDA's autocast for the tensors of a simulated GPU."""
 
     def __init__(self, placement: Placement) -> None:
         self._placement = placement
-        self._before: list[tuple[bool, torch.dtype]] = []
+        self._here = _OfThread()
+
+    @property
+    def _before(self) -> list[tuple[bool, torch.dtype]]:
+        return self._here.before
 
     def put_in_place(self, replacements: Replacements) -> None:
         """Until the replacements are left, `autocast("cuda")` does something."""

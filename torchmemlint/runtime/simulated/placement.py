@@ -9,6 +9,7 @@ function that was given a device *forces* it; otherwise, inside a function of to
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +22,15 @@ HOST = "cpu"
 HOST_DEVICE = torch.device("cpu")
 
 
+class _OfThread(threading.local):
+    """What holds for one thread: as on a GPU, each has a current device of its own."""
+
+    def __init__(self) -> None:
+        self.current = 0
+        self.forced: str | None = None
+        self.frames: list[tuple[Any, Any]] = []
+
+
 class Placement:
     """The tags of tensors, and the device that applies where no tensor tells it.
 
@@ -30,10 +40,22 @@ class Placement:
     def __init__(self, tracker: StorageTracker, count: int = 1) -> None:
         self.tracker = tracker
         self.gpus = {f"cuda:{number}": torch.device("cuda", number) for number in range(count)}
-        self.current = 0
-        self.forced: str | None = None
-        self._frames: list[tuple[Any, Any]] = []
+        self._here = _OfThread()
         self.pinned: set[int] = set()
+
+    @property
+    def current(self) -> int:
+        """The number of this thread's current GPU."""
+        return self._here.current
+
+    @current.setter
+    def current(self, number: int) -> None:
+        self._here.current = number
+
+    @property
+    def forced(self) -> str | None:
+        """Where everything is that this thread makes now; None where its arguments tell."""
+        return self._here.forced
 
     def where(self, tensor: torch.Tensor) -> str:
         """The device of a tensor, as its program sees it."""
@@ -73,25 +95,27 @@ class Placement:
     @contextlib.contextmanager
     def forcing(self, device: str | None) -> Iterator[None]:
         """While entered, everything that is made is on this device."""
-        before, self.forced = self.forced, device
+        here = self._here
+        before, here.forced = here.forced, device
         try:
             yield
         finally:
-            self.forced = before
+            here.forced = before
 
     @contextlib.contextmanager
     def inside(self, arguments: Any, keywords: Any) -> Iterator[None]:
         """While entered, a function of torch runs that was given these."""
-        self._frames.append((arguments, keywords))
+        frames = self._here.frames
+        frames.append((arguments, keywords))
         try:
             yield
         finally:
-            self._frames.pop()
+            frames.pop()
 
     def ambient(self) -> str:
         """Where the function that runs now makes its own tensors."""
-        if self._frames:
-            arguments, keywords = self._frames[-1]
+        if self._here.frames:
+            arguments, keywords = self._here.frames[-1]
             for given in (arguments, keywords) if keywords else (arguments,):
                 for one in tensors_in(given):
                     found = self.where(one)
