@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("torch")
-from tests.runtime.schemas import TRACE, VERIFY, validate
+from tests.runtime.schemas import TRACE, validate
 from torchmemlint.cli.main import main
+from torchmemlint.runtime.commands import Options
 from torchmemlint.runtime.simulated import cards
 
 GIB = 1 << 30
@@ -52,12 +53,11 @@ def test_reports_say_the_bytes_that_were_given(project: Path, capsys: pytest.Cap
     assert f"has NVIDIA A100-SXM4-40GB {22 * GIB}" in captured.err
 
 
-def test_verify_runs_on_the_card(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["verify", "--isolated", "--card", "t4", "--memory", "14.5 GB", "--output-format", "json", "-q"]
-    assert main([*arguments, "train.py"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    validate(report, VERIFY)
-    assert (report["before"]["card"], report["before"]["capacity"]) == ("T4 with 13.5 GiB", 14_500_000_000)
+def test_verify_is_given_the_card(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Options] = []
+    monkeypatch.setattr("torchmemlint.runtime.verify.verify", lambda program, resolver, how, *_: asked.append(how))
+    main(["verify", "--isolated", "--card", "t4", "--memory", "14.5 GB", "-q", "train.py"])
+    assert [(how.card, how.memory) for how in asked] == [("t4", 14_500_000_000)]
 
 
 def test_the_host_has_no_capacity(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
