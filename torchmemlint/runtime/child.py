@@ -15,6 +15,9 @@ if __name__ == "__main__":
     except ImportError:  # of a checkout that is not installed
         sys.path.append(str(_package))
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(_package))))
+    from torchmemlint.runtime.launch import import_torch
+
+    import_torch()  # before anything else does, whose remarks would be taken for the program's
     from torchmemlint.runtime.script import main
 
     sys.exit(main(sys.argv[1]))
