@@ -114,9 +114,6 @@ def _resolver(options: dict[str, Any]) -> Resolver:
                 **chosen,
                 isolated=options.get("isolated", False),
                 confidence=options.get("confidence"),
-                per_file_ignores=(),
-                fail_on=None,
-                project_root=None,
             )
         )
     except ConfigError as error:

@@ -102,7 +102,7 @@ def _of_projects(options: dict[str, Any]) -> Census:
 
     names = ("select", "extend_select", "ignore", "config", "isolated", "confidence")
     given = {name: options[name] for name in names}
-    configuration = ConfigurationOptions(**given, per_file_ignores=(), fail_on=None, project_root=None)
+    configuration = ConfigurationOptions(**given)
     resolver_for(configuration)  # says at once what is wrong with the options
     taking = Taking()
     with opened(options, ()) as executor:

@@ -113,16 +113,7 @@ def show(path: Path, configs: tuple[str, ...], isolated: bool, output_format: st
     from torchmemlint.config.inspecting import origins
     from torchmemlint.report.places import shown_path
 
-    options = ConfigurationOptions(
-        select=(),
-        extend_select=(),
-        ignore=(),
-        per_file_ignores=(),
-        fail_on=None,
-        config=configs,
-        isolated=isolated,
-        project_root=None,
-    )
+    options = ConfigurationOptions(config=configs, isolated=isolated)
     try:
         resolver = resolver_for(options)
         place = path.absolute()

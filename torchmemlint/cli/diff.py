@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from torchmemlint.cli.terminal import complain, wants_color
+from torchmemlint.cli.running import report_stream
+from torchmemlint.cli.terminal import complain
 
 if TYPE_CHECKING:
     from torchmemlint.runtime.changes import Usage
@@ -49,44 +47,30 @@ def diff(runs: tuple[Path, ...], **options: Any) -> int:
         raise click.UsageError("--output-format markdown is for two runs.")
     try:
         usages = [read_usage(path) for path in runs]
-        with _stream(options["output_file"]) as stream:
-            if options["budget"] is not None:
-                return _held_against(options["budget"], usages, options, stream)
-            return _compared(usages[0], usages[1], options, stream)
+        if options["budget"] is not None:
+            return _held_against(options["budget"], usages, options)
+        return _compared(usages[0], usages[1], options)
     except (UnreadableRunError, ConfigError) as error:
         complain("error", str(error))
         return 2
 
 
-@contextlib.contextmanager
-def _stream(file: Path | None) -> Any:
-    """Where the report goes; raises a usage error where the file cannot be written."""
-    if file is None:
-        yield sys.stdout
-        return
-    written = io.StringIO()
-    yield written
-    try:
-        file.write_text(written.getvalue(), encoding="utf-8")
-    except OSError as error:
-        raise click.UsageError(f"{file}: cannot be written: {error.strerror}") from None
-
-
-def _compared(before: Usage, after: Usage, options: dict[str, Any], stream: TextIO) -> int:
+def _compared(before: Usage, after: Usage, options: dict[str, Any]) -> int:
     from torchmemlint.report.run_changes import markdown, write_changes
     from torchmemlint.runtime.changes import Changes
 
     changes = Changes(before, after, options["allow"] / 100)
-    if options["output_format"] == "json":
-        stream.write(json.dumps(changes.to_json(), indent=2) + "\n")
-    elif options["output_format"] == "markdown":
-        stream.write(markdown(changes))
-    else:
-        write_changes(changes, stream, color=_colored(options, stream))
+    with report_stream(options["output_file"], options["color"]) as (stream, colored):
+        if options["output_format"] == "json":
+            stream.write(json.dumps(changes.to_json(), indent=2) + "\n")
+        elif options["output_format"] == "markdown":
+            stream.write(markdown(changes))
+        else:
+            write_changes(changes, stream, color=colored)
     return int(bool(changes.reasons))
 
 
-def _held_against(file: Path, usages: list[Usage], options: dict[str, Any], stream: TextIO) -> int:
+def _held_against(file: Path, usages: list[Usage], options: dict[str, Any]) -> int:
     from torchmemlint.config.errors import ConfigError, nearest
     from torchmemlint.report.run_changes import budgets_json, write_budgets
     from torchmemlint.runtime.budget import read_budget
@@ -99,12 +83,9 @@ def _held_against(file: Path, usages: list[Usage], options: dict[str, Any], stre
             hint = f" (did you mean {meant!r}?)" if meant else ""
             raise ConfigError(f"{file}: has no budget for {usage.program!r}{hint}")
     checked = [(usage, budgets[usage.program], over(usage, budgets[usage.program])) for usage in usages]
-    if options["output_format"] == "json":
-        stream.write(json.dumps(budgets_json(checked), indent=2) + "\n")
-    else:
-        write_budgets(checked, stream, color=_colored(options, stream))
+    with report_stream(options["output_file"], options["color"]) as (stream, colored):
+        if options["output_format"] == "json":
+            stream.write(json.dumps(budgets_json(checked), indent=2) + "\n")
+        else:
+            write_budgets(checked, stream, color=colored)
     return int(any(exceeded for _, _, exceeded in checked))
-
-
-def _colored(options: dict[str, Any], stream: TextIO) -> bool:
-    return options["color"] == "always" if stream is not sys.stdout else wants_color(options["color"], stream)

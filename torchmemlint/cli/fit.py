@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torchmemlint.cli.running import how_to_simulate, measured, needs_torch, options_of_run, program_of
-from torchmemlint.sizes import format_size
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from torchmemlint.runtime.fit import FitReport, Tried, Variation
+    from torchmemlint.runtime.fit import Variation
 
 
 def _parsed(context: click.Context, parameter: click.Parameter, written: str | None) -> Variation | None:
@@ -63,43 +60,7 @@ def fit(script: str, arguments: tuple[str, ...], **options: Any) -> int:
     if options["output_format"] == "json":
         click.echo(json.dumps(report.to_json(), indent=2))
     else:
-        from rich.console import Console
+        from torchmemlint.report.fit import write_fit
 
-        show(report, Console(file=sys.stdout, highlight=False, soft_wrap=True))
+        write_fit(report, sys.stdout)
     return int(not report.given.fits)
-
-
-def show(report: FitReport, console: Console) -> None:
-    """The report in the terminal."""
-    from rich.table import Table
-
-    console.print(f"[bold]{report.program}[/bold]")
-    console.print(f"{report.backend}\n", style="dim")
-    console.print(_verdict(report))
-    if report.option is None:
-        return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column(f"--{report.option}", justify="right")
-    for heading in ("peak", "reserved", "with a CUDA context"):
-        table.add_column(heading, justify="right")
-    table.add_column("")
-    for one in report.tried:
-        table.add_row(str(one.value), *map(format_size, (one.peak, one.reserved, one.needed)), _fits(one))
-    console.print()
-    console.print(table)
-    if report.largest is None:
-        console.print(f"\nNo --{report.option} that was tried fits.")
-    else:
-        console.print(f"\nThe largest --{report.option} that fits: {report.largest}.")
-
-
-def _verdict(report: FitReport) -> str:
-    given, there = report.given, f"{report.card}, which has {format_size(report.capacity)} for torch"
-    needs = f"needs {format_size(given.needed)} with a CUDA context"
-    if given.fits:
-        return f"fits {there}: {needs}"
-    return f"does not fit {there}: {needs}, {format_size(report.missing)} more than there is"
-
-
-def _fits(one: Tried) -> str:
-    return "fits" if one.fits else "does not fit"

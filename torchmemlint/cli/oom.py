@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,14 +49,8 @@ def _oom(snapshot: Path, sources: tuple[str, ...], options: dict[str, Any]) -> i
     from torchmemlint.snapshot.pickled import Refused
 
     chosen = ConfigurationOptions(
-        select=(),
-        extend_select=(),
-        ignore=(),
-        per_file_ignores=(),
-        fail_on=None,
         config=options["config"],
         isolated=options["isolated"],
-        project_root=None,
         confidence="possible",  # that sizes were not seen is no doubt here
     )
     resolver = resolver_for(chosen)
@@ -79,7 +74,7 @@ def _report(snapshot: Path, sources: tuple[str, ...], resolver: Resolver, option
     from torchmemlint.snapshot.reader import read_snapshot
     from torchmemlint.snapshot.sources import find_sources
 
-    with Progress(enabled=is_terminal(_stderr()) and not options["quiet"]) as progress:
+    with Progress(enabled=is_terminal(sys.stderr) and not options["quiet"]) as progress:
         progress.begin(f"read {snapshot}", 1, None)
         read = read_snapshot(snapshot)
         progress.end(1)
@@ -98,9 +93,3 @@ def _report(snapshot: Path, sources: tuple[str, ...], resolver: Resolver, option
             notes.append(f"not found in SRC, though it ran: {', '.join(known.absent[:_NAMED])}{more}")
         checked = len(files) if sources else None
         return analyse(read, str(snapshot), known, findings, checked=checked, notes=(*notes, *errors))
-
-
-def _stderr() -> Any:
-    import sys
-
-    return sys.stderr

@@ -184,12 +184,8 @@ def hand_over(
         else:
             write(report, stream, color=color, root=root)
 
-    file: Path | None = options["output_file"]
-    if file is None:
-        show(sys.stdout, color=wants_color(options["color"], sys.stdout))
-    else:
-        with _writing(file), file.open("w", encoding="utf-8") as stream:
-            show(stream, color=options["color"] == "always")
+    with report_stream(options["output_file"], options["color"]) as (stream, colored):
+        show(stream, color=colored)
     if options["html"] is not None:
         text = page(report, root)
         with _writing(options["html"]):
@@ -203,6 +199,16 @@ def needs_page(file: Path | None) -> None:
     missing = missing_jinja() if file is not None else None
     if missing is not None:
         raise click.ClickException(missing)
+
+
+@contextlib.contextmanager
+def report_stream(file: Path | None, color: str) -> Iterator[tuple[TextIO, bool]]:
+    """Where a report goes (None: standard output), and whether in colours; a usage error where it cannot be written."""
+    if file is None:
+        yield sys.stdout, wants_color(color, sys.stdout)
+        return
+    with _writing(file), file.open("w", encoding="utf-8") as stream:
+        yield stream, color == "always"
 
 
 @contextlib.contextmanager

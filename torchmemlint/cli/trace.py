@@ -57,17 +57,7 @@ def _trace(program: Program, options: dict[str, Any]) -> int:
     from torchmemlint.runtime.commands import Options
     from torchmemlint.runtime.trace import trace
 
-    chosen = ConfigurationOptions(
-        select=(),
-        extend_select=(),
-        ignore=(),
-        per_file_ignores=(),
-        fail_on=None,
-        config=options["config"],
-        isolated=options["isolated"],
-        project_root=None,
-    )
-    resolver = resolver_for(chosen)
+    resolver = resolver_for(ConfigurationOptions(config=options["config"], isolated=options["isolated"]))
 
     def measure(progress: Progress) -> TraceReport:
         progress.begin("the program as it is", 1, 1)

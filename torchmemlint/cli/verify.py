@@ -101,7 +101,7 @@ def _verify(program: Program, options: dict[str, Any]) -> int:
 
     names = ("select", "extend_select", "ignore", "config", "isolated", "confidence")
     chosen = {name: options[name] for name in names}
-    resolver = resolver_for(ConfigurationOptions(**chosen, per_file_ignores=(), fail_on=None, project_root=None))
+    resolver = resolver_for(ConfigurationOptions(**chosen))
     how = Options(**options_of_run(options), unsafe=options["unsafe_fixes"], jobs=options["jobs"])
     recorder = _recorder(resolver, options)
     report = measured(lambda progress: verify(program, resolver, how, progress), options)

@@ -117,8 +117,8 @@ OPTIONS = (
         "preview",
         "boolean",
         "true",
-        "Whether rules in preview may be on: those of which it is not yet known, or not yet true, that they are right "
-        "often enough (`torchmemlint rules` lists them). With `false` they are off, whatever selects them.",
+        "Whether rules in preview may be on: too few of their findings were read so far, or too few were right "
+        "(`torchmemlint rules` lists them). With `false` they are off, whatever selects them.",
         "preview = false",
         readers.boolean,
     ),

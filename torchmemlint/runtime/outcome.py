@@ -8,7 +8,6 @@ import statistics
 import time
 import traceback
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -30,13 +29,13 @@ from torchmemlint.runtime.results import (
     RunResult,
     SeriesGrowth,
 )
+from torchmemlint.runtime.sites import HERE, TORCH
 
 if TYPE_CHECKING:
     from torchmemlint.runtime.backends import Backend
     from torchmemlint.runtime.memory import MemoryUse
     from torchmemlint.runtime.script import Run
 
-_TORCH = Path(torch.__file__).parent
 _LINES = 50  # lines at the peak that are told
 _FEWEST_TURNS = 4
 
@@ -223,8 +222,8 @@ def _traceback(error: BaseException) -> str:
 
 
 def _is_below(frame: traceback.FrameSummary) -> bool:
-    return _is_ours(frame) or Path(frame.filename).is_relative_to(_TORCH)
+    return frame.filename.startswith((HERE, TORCH))
 
 
 def _is_ours(frame: traceback.FrameSummary) -> bool:
-    return Path(frame.filename).is_relative_to(Path(__file__).parent)
+    return frame.filename.startswith(HERE)

@@ -21,8 +21,8 @@ import torch
 from torchmemlint.runtime import internals
 from torchmemlint.runtime.ledger import NOWHERE, Site
 
-_HERE = f"{Path(__file__).parent.parent.absolute()}{os.sep}"
-_TORCH = f"{Path(torch.__file__).parent.absolute()}{os.sep}"
+HERE = f"{Path(__file__).parent.parent.absolute()}{os.sep}"
+TORCH = f"{Path(torch.__file__).parent.absolute()}{os.sep}"
 _DATA = f"{Path(torch.__file__).parent.absolute() / 'utils' / 'data'}{os.sep}"
 _UNKNOWN = -1
 
@@ -79,7 +79,7 @@ class Sites:
     def _role_of_file(self, name: str) -> int:
         if name.startswith(_DATA):
             return _LOADER
-        if name.startswith((_HERE, _TORCH, "<frozen ")):
+        if name.startswith((HERE, TORCH, "<frozen ")):
             return _OWN
         return _LIBRARY if name.startswith(self._libraries) else _USER
 

@@ -82,6 +82,5 @@ class Reading(enum.Enum):
     HOOKED = "hooked"  # its gradient is asked for: that fails without a graph
 
 
-GOING_ON = frozenset(
-    {Reading.JOINED, Reading.USED, Reading.MET, Reading.RERUN}
-)  # what is computed of its numbers is a tensor
+# What is computed of its numbers is a tensor.
+GOING_ON = frozenset({Reading.JOINED, Reading.USED, Reading.MET, Reading.RERUN})

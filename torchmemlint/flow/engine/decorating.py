@@ -12,7 +12,7 @@ from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.refs import Code
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import layout_of, operations
-from torchmemlint.flow.ir.control import Return, With
+from torchmemlint.flow.ir.control import Return
 from torchmemlint.flow.ir.defuse import DefUse, definitions
 from torchmemlint.flow.ir.ops import Function
 from torchmemlint.flow.ir.places import Temp
@@ -78,5 +78,4 @@ def _calls_quietly(known: Contracts, outer: DefUse, function: Function) -> bool:
     calls = [op for op in operations(function.body) if isinstance(op, ops.Call) and flow.path(op.callee) in given]
     if guards.mode_of(known, function) is Mode.OFF:
         return bool(calls)
-    around = ([one for one, _ in layout.above(op) if isinstance(one, With)] for op in calls)
-    return bool(calls) and all(any(_is_context(known, flow, c) for w in each for c in w.contexts) for each in around)
+    return bool(calls) and all(any(_is_context(known, flow, c) for c in layout.entered(op)) for op in calls)

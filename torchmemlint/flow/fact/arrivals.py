@@ -90,9 +90,8 @@ class _Arriving:
         for effect in run.effects(fx.Differentiate):
             discarded = self.discarded.get(effect.point, set())
             yield from self._arrive(Arriving.DIFFERENTIATED, self._chain(effect.point), effect.sources, discarded)
-            for source in (
-                run.provenance.ancestors(effect.sources) & rerun
-            ):  # also those of a waste: they change its state
+            # Also those of a waste: they change its state.
+            for source in run.provenance.ancestors(effect.sources) & rerun:
                 yield Arriving.RERUN, self._chain(effect.point), self._begin(root(source))
         for read in run.effects(fx.Read):
             if read.reading is Reading.HOOKED:

@@ -16,9 +16,9 @@ from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir.blocks import layout_of, operations
-from torchmemlint.flow.ir.control import With
 from torchmemlint.flow.ir.defuse import DefUse, definitions
 from torchmemlint.flow.ir.ops import CallMethod, Unit
+from torchmemlint.flow.ir.places import Temp
 from torchmemlint.flow.models.guards import mode_named, mode_of
 from torchmemlint.knowledge import operations as operation
 from torchmemlint.knowledge.contracts import Contracts
@@ -57,18 +57,17 @@ def _written(known: Contracts, unit: Unit) -> dict[str, set[Calling]]:
     quiet, others = set[str](), set[str]()
     for function in unit.functions:
         flow, layout = definitions(function), layout_of(function)
+        decorated = mode_of(known, function) is Mode.OFF
         for op in operations(function.body):
             if isinstance(op, CallMethod) and operation.method(op.name) is None and not flow.is_self(op.base):
-                around = [one for one, _ in layout.above(op) if isinstance(one, With)]
-                off = mode_of(known, function) is Mode.OFF or any(_turns_off(known, flow, one) for one in around)
+                off = decorated or any(_turns_off(known, flow, context) for context in layout.entered(op))
                 (quiet if off else others).add(op.name)
     return {name: {Calling.QUIET, Calling.OTHERWISE} if name in others else {Calling.QUIET} for name in quiet}
 
 
-def _turns_off(known: Contracts, flow: DefUse, within: With) -> bool:
-    """Is it a `with torch.no_grad()`?"""
-    entered = (flow.made.get(temp) for temp in within.contexts)
-    return any(mode_named(known, flow.called(one), ()) is Mode.OFF for one in entered)
+def _turns_off(known: Contracts, flow: DefUse, context: Temp) -> bool:
+    """Is it the `torch.no_grad()` of a `with`?"""
+    return mode_named(known, flow.called(flow.made.get(context)), ()) is Mode.OFF
 
 
 def _calls(run: Run) -> Iterator[tuple[Ref, str, fx.Invoke | fx.InvokeMethod]]:

@@ -125,6 +125,10 @@ class Layout:
         """Yield the loops around an operation, innermost first."""
         return (around for around, _ in self.above(op) if isinstance(around, For | While))
 
+    def entered(self, op: Op) -> Iterator[int]:
+        """Yield the contexts of the `with` blocks around an operation, innermost first."""
+        return (context for around, _ in self.above(op) if isinstance(around, With) for context in around.contexts)
+
 
 @lru_cache(maxsize=256)
 def layout_of(function: Function) -> Layout:
