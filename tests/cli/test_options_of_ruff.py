@@ -289,6 +289,7 @@ def test_watch_checks_again_and_ends_with_ctrl_c(project: Path) -> None:
             [sys.executable, "-m", "torchmemlint", "src", "--watch", CONCISE, "--no-cache"],
             cwd=project, stdout=stream, stderr=stream, text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
         )  # fmt: skip
         try:
             at = _until(process, log, waiting, _until(process, log, "a.py:3:6: TML202"))
