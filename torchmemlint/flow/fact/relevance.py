@@ -16,8 +16,9 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.clauses import speaks_of_memory
 from torchmemlint.flow.fact.samples import is_sampling, may_memoise
-from torchmemlint.flow.ir.blocks import fills
-from torchmemlint.flow.ir.ops import Function, Unit
+from torchmemlint.flow.ir.blocks import fills, operations
+from torchmemlint.flow.ir.defuse import definitions
+from torchmemlint.flow.ir.ops import CallMethod, Function, Unit
 from torchmemlint.knowledge import checkpoints, services, torch_api
 from torchmemlint.knowledge.contracts import Contracts
 
@@ -28,6 +29,7 @@ _RUN = frozenset({"backward", "eval", "grad", "jacobian", "requires_grad", "requ
 _COMMON = (_KEPT - {"cache", "lru_cache"}) | _WHOLE
 _COMMON |= {"cpu", "data", "float", "format", "print", "requires_grad", "train"}
 _OF_NETWORKS = _RUN | {"Parameter", "autograd", "forward", "named_parameters", "parameters", "state_dict"}
+_SWITCHES = frozenset({"eval", "requires_grad_", "train"})
 _OLD = frozenset({"volatile"})
 _MEASURED = frozenset({"compute_metrics"})  # of what a trainer collects
 _FAILING = frozenset({"OutOfMemoryError", "empty_cache"})
@@ -73,7 +75,7 @@ class Relevance:
     def _leading_to(self, unit: Unit, words: Set[str]) -> set[Function]:
         """The functions of a file that mention a word, tell something, or call others that do."""
         found: set[Function] = set()
-        names = set(words)
+        names = words | _switched(unit)
         loaders = self._engine.index.contracts.names("loaders").last_parts
         fresh = [f for f in unit.functions if not f.mentions.isdisjoint(names) or self._tells(f)]
         while fresh:
@@ -120,6 +122,20 @@ def _words(contracts: Contracts) -> frozenset[str]:
 
 
 def _telling(contracts: Contracts, unit: Unit) -> set[str]:
-    """The names of a file's functions in which something shows."""
+    """The names of a file's functions in which something shows, and of what its body switches to a mode."""
     words = _words(contracts)
-    return {f.name for f in unit.functions[1:] if not f.name.startswith("__") and not f.mentions.isdisjoint(words)}
+    told = {f.name for f in unit.functions[1:] if not f.name.startswith("__") and not f.mentions.isdisjoint(words)}
+    return told | _switched(unit)
+
+
+@lru_cache(maxsize=256)
+def _switched(unit: Unit) -> frozenset[str]:
+    """The variables that a file's body switches to a mode (`net = build().eval()`, `net.eval()`): others run them."""
+    body = unit.functions[0]
+    if body.mentions.isdisjoint(_SWITCHES):
+        return frozenset()
+    use = definitions(body)
+    switching = {op for op in operations(body.body) if isinstance(op, CallMethod) and op.name in _SWITCHES}
+    found = {use.path(op.base).partition(".")[0] for op in switching}
+    bound = (name for name, temps in use.bound.items() if not switching.isdisjoint(use.behind(*temps)))
+    return frozenset({*found, *bound} - {""})
