@@ -43,6 +43,7 @@ class Doubt(enum.Enum):
     FREEZER = "code that was not seen gets the network or its optimizer, and may freeze or train it"
     BATCHES = "whether each iteration works on its own batch was not seen"
     LAYERS = "the loop is in the code of a network, and may run over its layers in one pass"
+    STATE = "the class of the network was not seen: it may keep a state, with its graph, for the next iteration"
     ITEM = "it is stored in an item or a result of something that was not seen, which may be another one next time"
     RESET = "it is emptied or replaced only under a condition"
     CUT = "the code that leads here was too long to be followed to its end"
@@ -92,7 +93,7 @@ OF_WORTH = frozenset({Doubt.LITTLE, Doubt.SIZE, Doubt.COLLECTED})
 """Doubts whether what is found is worth a change, not whether it is so."""
 
 
-_LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.GIVEN, Doubt.BESIDE, Doubt.BY_NAME, Doubt.HEAD})
+_LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.GIVEN, Doubt.BESIDE, Doubt.BY_NAME, Doubt.HEAD, Doubt.STATE})
 _SLIGHT = frozenset({Doubt.EVALUATED, Doubt.HANDED})  # with one of those, a finding is still likely
 
 

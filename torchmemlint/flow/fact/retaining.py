@@ -166,6 +166,8 @@ class _Retaining:
             yield Doubt.READER
         if any(self._may_last(event, source) for source in near - graphs):
             yield Doubt.UNSEEN_CALL
+        if any(self._may_keep_state(event, graph) for graph in graphs):
+            yield Doubt.STATE
         for call, given in self._following(event):
             if self._shares(event, effect, call, given):
                 yield Doubt.GIVEN if not _trains(call.effect) else Doubt.TRAINER
@@ -200,6 +202,13 @@ class _Retaining:
         if all(made in made_in(loop) for loop in event.loops):
             return False
         return any(map(self._may_bring_graph, self._run.provenance.ancestors((made,)) - {made}))
+
+    def _may_keep_state(self, event: Event, graph: Source) -> bool:
+        """Does a network that was not seen begin it in each iteration, perhaps with a state of the one before?"""
+        begin = root(graph)
+        if not any(begin in self._run.provenance.made_in(loop) for loop in event.loops):
+            return False
+        return any(module.symbolic for module in self._evidence.callees.get(begin, ()))
 
     def _may_bring_graph(self, source: Source) -> bool:
         """Is it a network, or what has a graph?"""
