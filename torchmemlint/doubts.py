@@ -93,7 +93,9 @@ OF_WORTH = frozenset({Doubt.LITTLE, Doubt.SIZE, Doubt.COLLECTED})
 """Doubts whether what is found is worth a change, not whether it is so."""
 
 
-_LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.GIVEN, Doubt.BESIDE, Doubt.BY_NAME, Doubt.HEAD, Doubt.STATE})
+_LIKELY = frozenset(
+    {Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.GIVEN, Doubt.BESIDE, Doubt.BY_NAME, Doubt.HEAD, Doubt.STATE}
+)
 _SLIGHT = frozenset({Doubt.EVALUATED, Doubt.HANDED})  # with one of those, a finding is still likely
 
 

@@ -11,7 +11,7 @@ from torchmemlint.flow.domain.refs import PATH_LIMIT, Object, Parameters, Point,
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, constant, join, of
 from torchmemlint.flow.ir.control import For
 from torchmemlint.flow.ir.ops import FIRST
-from torchmemlint.flow.models import containers, modules, workers
+from torchmemlint.flow.models import columns, containers, modules, workers
 
 
 def following(frame: Frame, state: State, holder: Object, point: Point) -> Value:
@@ -59,6 +59,8 @@ def following(frame: Frame, state: State, holder: Object, point: Point) -> Value
                 found = iterate(frame, state, part, point)
                 result = found if result is UNKNOWN else join(result, found)
             return result
+        case columns.COLUMNS:
+            return columns.column(state, holder, "any", iterate(frame, state, parts[0], point))
         case _:  # zip
             return _row(state, holder, [iterate(frame, state, part, point) for part in parts])
 

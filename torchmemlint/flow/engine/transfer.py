@@ -32,7 +32,7 @@ from torchmemlint.flow.ir import ops, waiting
 from torchmemlint.flow.ir.control import Await, Check, Yield
 from torchmemlint.flow.ir.defuse import of_gradient
 from torchmemlint.flow.ir.places import NO_TEMP, Argument, Spread
-from torchmemlint.flow.models import containers, guards, optimizers, tensors
+from torchmemlint.flow.models import columns, containers, guards, optimizers, tensors
 
 _MADE = {"list": Kind.LIST, "tuple": Kind.TUPLE, "set": Kind.LIST, "dict": Kind.DICT}
 
@@ -270,6 +270,10 @@ def _collect(frame: Frame, state: State, op: ops.Collect) -> None:
 def _unpack(frame: Frame, state: State, op: ops.Unpack) -> None:
     value, point = frame.temps[op.src], frame.at(op)
     lazily = any(type(r) is Object and r.kind in (Kind.GENERATOR, Kind.LAZY) for r in value.refs)
+    if lazily and op.star < 0 and columns.turns_round(state, value):
+        for number, target in enumerate(op.targets):
+            frame.temps[target] = columns.nth(frame, state, value, number, point)
+        return
     if lazily:
         element = access.iterate(frame, state, value, point)
         for target in op.targets:

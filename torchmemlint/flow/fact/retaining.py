@@ -79,6 +79,8 @@ class _Retaining:
         if doubts is None or run.life is not None or self._is_shared_by_operation(effect, graphs):
             return None
         doubts |= set(self._doubts(event, effect, through))
+        if not doubts and any(self._may_keep_state(event, graph) for graph in graphs):
+            doubts = frozenset({Doubt.STATE})
         if Doubt.CALLER in doubts and (effect.creates or self._is_of_network()):
             return None  # what is made to be differentiated, and handed out, is wanted for that
         return Retained(effect.point, effect.creates, False, doubts, graphs, last=last)
@@ -166,8 +168,6 @@ class _Retaining:
             yield Doubt.READER
         if any(self._may_last(event, source) for source in near - graphs):
             yield Doubt.UNSEEN_CALL
-        if any(self._may_keep_state(event, graph) for graph in graphs):
-            yield Doubt.STATE
         for call, given in self._following(event):
             if self._shares(event, effect, call, given):
                 yield Doubt.GIVEN if not _trains(call.effect) else Doubt.TRAINER

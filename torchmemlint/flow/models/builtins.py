@@ -17,7 +17,7 @@ from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, WEAK, Value
 from torchmemlint.flow.ir.control import While
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.flow.ir.places import SOME_PART
-from torchmemlint.flow.models import containers, namespaces
+from torchmemlint.flow.models import columns, containers, namespaces
 
 Model = Callable[[CallSite], Value]
 _TEES = 8  # iterators that one is split into
@@ -191,6 +191,14 @@ def _lazy(how: str) -> Model:
     return model
 
 
+def _zip(site: CallSite) -> Value:
+    """`zip(xs, ys)`: rows; `zip(*rows)`: columns."""
+    rows = site.arguments.star
+    if rows is None or site.arguments.positional:
+        return _lazy("zip")(site)
+    return containers.lazy(site, columns.COLUMNS, [site.iterate(rows)])
+
+
 def _iter(site: CallSite) -> Value:
     if len(site.arguments.positional) > 1:
         return containers.lazy(site, "call", site.arguments.positional[:1])
@@ -318,8 +326,7 @@ FUNCTIONS: dict[str, Model] = {
     "heapq.heappop": _heap("pop"),
     **dict.fromkeys(("heapq.heappushpop", "heapq.heapreplace"), _heap("append", "pop")),
     "enumerate": _lazy("enumerate"),
-    "zip": _lazy("zip"),
-    "itertools.zip_longest": _lazy("zip"),
+    **dict.fromkeys(("zip", "itertools.zip_longest"), _zip),
     "itertools.product": _lazy("zip"),
     "map": _lazy("map"),
     "itertools.starmap": _lazy("starmap"),

@@ -15,6 +15,7 @@ from torchmemlint.flow.domain.refs import Bare, External, Key, Object, Phi, Poin
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, chosen, join, join_all, of, with_graph
 from torchmemlint.flow.ir.ops import FIRST, Call, Make
 from torchmemlint.flow.ir.places import ConstantKey, SliceKey
+from torchmemlint.flow.models import columns
 
 METHODS = frozenset(
     "append extend setdefault get items values keys pop popleft popitem clear appendleft extendleft insert remove sort "
@@ -52,10 +53,19 @@ def all_values(state: State, box: Value) -> Value:
 
 
 def written_out(state: State, value: Value) -> list[Value] | None:
-    """Return the items of a tuple or list of which each is known; None for others."""
+    """Return the items of a tuple or list of which each is known, or of rows of such turned round; None for others."""
     if len(value.refs) != 1 or value.open:
         return None
     holder = next(iter(value.each()))
+    if type(holder) is Object and holder.about == columns.COLUMNS:
+        rows = [written_out(state, of(row)) for row in columns.row_of(state, holder).each()]
+        known = [row for row in rows if row is not None]
+        if not known or len(known) < len(rows) or len({len(row) for row in known}) > 1:
+            return None
+        return [
+            columns.column(state, holder, number, join_all(items))
+            for number, items in enumerate(zip(*known, strict=True))
+        ]
     if type(holder) is not Object or holder.kind not in (Kind.TUPLE, Kind.LIST):
         return None
     edges = state.heap.edges(holder)
@@ -106,6 +116,8 @@ def item(frame: Frame, state: State, holder: Object, key: Key, marks: frozenset[
         ordered = holder.kind in (Kind.TUPLE, Kind.LIST) and state.heap.get(holder, Special.MIXED) is None
         if own is not None and (rest is None or ordered):
             found = own
+            if holder.kind is Kind.TUPLE:  # it is what was put there: what else went through a place with it is not
+                marks = frozenset(s for s in marks if type(s) is not Phi)
         else:
             found = join(own if own is not None else NOTHING, rest if rest is not None else NOTHING)
     factory = state.heap.get(holder, Special.FACTORY)

@@ -219,7 +219,9 @@ def _record(site: CallSite, cls: Object) -> Value:
     heap.drop(row)
     names = heap.get(cls, "fields")
     fields = names.constant.replace(",", " ").split() if names is not None and isinstance(names.constant, str) else []
-    for number, value in enumerate(site.arguments.positional):
+    star = site.arguments.star
+    spread = containers.written_out(site.state, star) if star is not None else []
+    for number, value in enumerate([*site.arguments.positional, *(spread or ())]):
         heap.put(row, number, value)
         if number < len(fields):
             heap.put(row, fields[number], value)
@@ -227,6 +229,6 @@ def _record(site: CallSite, cls: Object) -> Value:
         heap.put(row, name, value)
         if name in fields:
             heap.put(row, fields.index(name), value)
-    if site.arguments.star is not None:
-        heap.put(row, ELEMENT, site.iterate(site.arguments.star))
+    if star is not None and spread is None:
+        heap.put(row, ELEMENT, site.iterate(star))
     return of(row)

@@ -644,4 +644,62 @@ CONTAINERS = {
                 tracker.totals["other"] = 0.0  # instead: tracker.totals["loss"] = 0.0
             print(tracker.totals)
         """,
+    "a replay buffer of rows, of which one column is differentiated": """
+        import random
+
+        class Buffer:
+            def __init__(self):
+                self.rows = []
+
+            def push(self, *row):
+                self.rows.append(row)  # expect: TML102
+
+            def sample(self):
+                return zip(*random.sample(self.rows, 32))
+
+        def train(env):
+            buffer, state = Buffer(), env.reset()
+            for step in range(10000):
+                value = model(state)  # expect: TML201  # instead: value = torch.no_grad()(model)(state)
+                following, reward = env.step(value.argmax())
+                buffer.push(state, value, reward)
+                state = following
+                states, values, rewards = buffer.sample()
+                loss = F.mse_loss(model(torch.stack(states)), torch.stack(rewards))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    "columns that a function is mapped over": """
+        def train(env):
+            rows, state = [], env.reset()
+            for step in range(10000):
+                value = model(state)  # expect: TML201  # instead: value = torch.no_grad()(model)(state)
+                following, reward = env.step(value.argmax())
+                rows.append((state, value, reward))  # expect: TML102
+                state = following
+                states, values, rewards = map(torch.stack, zip(*rows))
+                loss = F.mse_loss(model(states), rewards)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    "columns that become a record": """
+        from collections import namedtuple
+
+        Batch = namedtuple("Batch", ("state", "value", "reward"))
+
+        def train(env):
+            rows, state = [], env.reset()
+            for step in range(10000):
+                value = model(state)  # expect: TML201  # instead: value = torch.no_grad()(model)(state)
+                following, reward = env.step(value.argmax())
+                rows.append(Batch(state, value, reward))  # expect: TML102
+                state = following
+                batch = Batch(*zip(*rows))
+                loss = F.mse_loss(model(torch.stack(batch.state)), torch.stack(batch.reward))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
 }
