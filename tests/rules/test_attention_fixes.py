@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 pytest.importorskip("torch")
+pytest.importorskip("einops")
 
 import torch
 
@@ -71,6 +72,8 @@ CASES = (
     Case("bad_spellings", "HeadsInside", (16, 4), lambda: (sequence(), hidden_keys())),
     Case("bad_spellings", "KeysFirst", (16,), lambda: (sequence(),)),
     Case("bad_spellings", "Ellipsis", (16,), lambda: (sequence(),)),
+    Case("bad_named_axes", "Causal", (16, 4), lambda: (sequence(),)),
+    Case("bad_named_axes", "Whole", (16,), lambda: (sequence(),)),
     Case("bad_images", "Convolved", (8, 2), lambda: (torch.randn(2, 8, 3, 5),)),
 )
 

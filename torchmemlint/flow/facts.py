@@ -18,7 +18,7 @@ from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.program import Program
 from torchmemlint.immutable import immutable
-from torchmemlint.syntax.source_module import SourceModule
+from torchmemlint.syntax.source_module import SourceModule, span_in
 
 
 @immutable(frozen=True)
@@ -102,10 +102,20 @@ class FileFacts:
         if unit is None:
             return
         if self._formulas is None:
-            self._formulas = Formulas(unit)
+            project = self.program.project
+            self._formulas = Formulas(unit, project.function if project is not None else None)
         for function in unit.functions:
             if layered or not function.mentions.isdisjoint(words):
                 yield self._formulas.of(function)
+
+    def functions(self, words: frozenset[str]) -> Iterator[tuple[str, Formula]]:
+        """The functions of the project that a file knows by a name of its own, if it holds one of some words."""
+        body = next(self.formulas(frozenset(), words), None)
+        beside = body.beside if body is not None else None
+        for name in (*beside.unit.once, *beside.unit.imports) if beside is not None else ():
+            found = beside.function(name) if beside is not None else None
+            if found is not None:
+                yield name, found
 
     def calls(self, *words: str) -> Iterator[tuple[Formula, ops.Call | ops.CallMethod, str]]:
         """The calls of a file that mentions one of some words, each with the qualified name of what it calls."""
@@ -154,6 +164,19 @@ class FileFacts:
         """What the file overwrites although something still needs it."""
         runs = self._runs()
         return runs.overwriting(self.path, self.pulse) if runs is not None else []
+
+    def place(self, op: ops.Op) -> tuple[Span, Path | None]:
+        """Where an operation of a formula stands; with the file, if that is another one."""
+        project = self.program.project
+        if project is None or self._formulas is None or op.owner.unit is self._formulas.unit:
+            return self.source.span_of(op.span), None
+        path = project.path(op.owner.unit)
+        return span_in(self.rows(path), op.span), path
+
+    def rows(self, path: Path) -> list[str]:
+        """The lines of a file of the project."""
+        text = self.program.project.text(path) if self.program.project is not None else None
+        return SourceModule.rows_of(text or "")
 
     def _unit(self) -> ops.Unit | None:
         """The file as operations."""

@@ -12,7 +12,7 @@ from torchmemlint.findings import ContextFile, Lead
 from torchmemlint.flow.fact.cases import Cases
 from torchmemlint.flow.fact.details import Arrival
 from torchmemlint.flow.fact.outcomes import Case
-from torchmemlint.flow.ir.ops import Class, Unit
+from torchmemlint.flow.ir.ops import Class, Function, Unit
 from torchmemlint.flow.names.elsewhere import Elsewhere
 from torchmemlint.flow.names.finder import Finder
 from torchmemlint.flow.names.folders import CHANGED
@@ -27,6 +27,7 @@ from torchmemlint.source.decoding import UnreadableFile, decode, read
 from torchmemlint.source.naming import names_one
 from torchmemlint.syntax.trees import Trees
 
+_HOPS = 6  # imports of imports
 MAX_FILE = 1_000_000  # bytes; longer files are tables or generated, and are not read for context
 
 
@@ -193,6 +194,27 @@ class Project:
     def unit(self, path: Path, text: str) -> Unit | None:
         """A file with this text as operations; None where it is no Python 3."""
         return self._cases(path, text).unit(path)
+
+    def function(self, dotted: str, unit: Unit) -> Function | None:
+        """The function of another file that a name leads to which a file imports; None for all else."""
+        runs, path = self.runs, self.runs.sources.path(unit)
+        for _ in range(_HOPS):
+            place, sought = runs.sources.locate(dotted, path)
+            self._ledger.followed(path, place[0] if place is not None else None, sought)
+            other = runs.unit(place[0]) if place is not None and place[1] else None
+            if place is None or other is None:
+                return None
+            found = other.once.get(place[1])
+            if isinstance(found, Function):
+                return found
+            path, dotted = place[0], other.imports.get(place[1], "")
+            if not dotted:
+                return None
+        return None
+
+    def path(self, unit: Unit) -> Path:
+        """The file that was lowered to this."""
+        return self.runs.sources.path(unit)
 
     def _cases(self, path: Path, text: str) -> Cases:
         _ = self.runs  # made of the texts that are read for it

@@ -170,6 +170,10 @@ ALIASES = {
     "swapdims": "transpose",
     "true_divide": "div",
 }
+# Functions of other packages that compute what one of torch's does, with the same arguments. Sources:
+# https://einops.rocks/api/einsum/, https://optimized-einsum.readthedocs.io/en/stable/api_reference.html
+COUNTERPARTS = {"einops.einsum": "torch.einsum", "opt_einsum.contract": "torch.einsum"}
+NAMED_AXES = frozenset({"einops.einsum"})  # of these, what takes the equation last, with words for axes
 # Layers of torch.nn that compute what a function does.
 FUNCTIONS_OF_LAYERS = {
     "CosineSimilarity": "cosine_similarity",

@@ -73,10 +73,19 @@ def report_operation(
     doubts: Iterable[Doubt] = (),
     amount: Amount | None = None,
 ) -> Finding:
-    """A finding of `rule` at an operation of the file, with others that contribute to it."""
-    place = facts.source.span_of
-    links = dict.fromkeys(Evidence(text, place(other.span)) for other, text in evidence)
-    return report(rule, facts, place(op.span), message, links, severity=severity, fix=fix, doubts=doubts, amount=amount)
+    """A finding of `rule` at an operation of the file, with others that contribute to it, in other files, too."""
+    links = dict.fromkeys(Evidence(text, *facts.place(other)) for other, text in evidence)
+    return report(
+        rule,
+        facts,
+        facts.source.span_of(op.span),
+        message,
+        links,
+        severity=severity,
+        fix=fix,
+        doubts=doubts,
+        amount=amount,
+    )
 
 
 def written(facts: FileFacts, op: Op, limit: int) -> str:

@@ -16,7 +16,7 @@ from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.arguments import WrittenCall, call_at
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import doubts_of, report
-from torchmemlint.syntax.source_module import Piece, SourceModule, span_in
+from torchmemlint.syntax.source_module import Piece, span_in
 from torchmemlint.syntax.text import shortened
 
 A = TypeVar("A", bound=About)
@@ -123,7 +123,5 @@ class Told:
 
     def _lines(self, path: Path) -> list[str]:
         if path not in self._rows:
-            project = self.facts.program.project
-            text = project.text(path) if project is not None else None
-            self._rows[path] = SourceModule.rows_of(text or "")
+            self._rows[path] = self.facts.rows(path)
         return self._rows[path]

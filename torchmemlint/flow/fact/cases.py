@@ -58,7 +58,7 @@ class Cases:
     """
 
     def __init__(self, sources: Sources, imports: Imports, known: Contracts) -> None:
-        self._sources = sources
+        self.sources = sources
         self._known = known
         self._imports = imports
         self._outcomes: dict[Group, Outcome] = {}
@@ -182,7 +182,7 @@ class Cases:
 
     def unit(self, path: Path) -> Unit | None:
         """A file as operations; None where it is no Python 3."""
-        return self._sources.unit(path)
+        return self.sources.unit(path)
 
     def users(self, path: Path) -> set[Path]:
         """The files that import a file, directly or not."""
@@ -315,7 +315,7 @@ class Cases:
 
         def differentiating() -> list[Unit]:
             asked.add(_DIFFERENTIATES)
-            units = [self._sources.unit(path) for path in self._callers(_DIFFERENTIATES)]
+            units = [self.sources.unit(path) for path in self._callers(_DIFFERENTIATES)]
             return [unit for unit in units if unit is not None]
 
         def watched() -> None:
@@ -339,9 +339,9 @@ class Cases:
     def _are_named(self, names: Set[str], path: Path) -> bool:
         """Does a function mention some names, in a file that imports this and is not run to judge it?"""
         for user in self._unseen_users(path):
-            text = self._sources.text(user)
+            text = self.sources.text(user)
             if all(name in text for name in names):
-                unit = self._sources.unit(user)
+                unit = self.sources.unit(user)
                 if unit is not None and names <= mentions([unit]):
                     return True
         return False
@@ -349,24 +349,24 @@ class Cases:
     def _calls_quietly(self, method: str, group: Group) -> bool:
         """Does a file that is not of a group turn gradients off, and call a method of this name?"""
         off = self._known.off.last_parts
-        texts = (self._sources.text(path) for path in self._callers(method) if path not in group)
+        texts = (self.sources.text(path) for path in self._callers(method) if path not in group)
         return any(word in text for text in texts for word in off)
 
     def _callers(self, method: str) -> tuple[Path, ...]:
         """The files that call a method of this name."""
         if method not in self._calling:
-            paths = (path for path in self._imports.files if f".{method}(" in self._sources.text(path))
+            paths = (path for path in self._imports.files if f".{method}(" in self.sources.text(path))
             self._calling[method] = tuple(sorted(paths))
         return self._calling[method]
 
     def _running(self, path: Path, pulse: Callable[[], None]) -> Engine:
         """Return the engine of a file; a new one if they have grown too large, or if the references are gone."""
-        is_large = refs.made() > _MOST_REFERENCES or self._sources.size > _MOST_TEXT
+        is_large = refs.made() > _MOST_REFERENCES or self.sources.size > _MOST_TEXT
         if is_large or not self._engines or self._age != refs.forgotten():
             self._forget()
         kind = self._kind(path)
         if kind not in self._engines or kind is _Kind.ALONE:  # which classes others have says nothing of that
-            self._engines[kind] = Engine(Index(self._sources, self._known, kind is _Kind.LIBRARY))
+            self._engines[kind] = Engine(Index(self.sources, self._known, kind is _Kind.LIBRARY))
         engine = self._engines[kind]
         engine.pulse = pulse
         return engine
@@ -376,7 +376,7 @@ class Cases:
         had_run = bool(self._engines)
         self._engines.clear()
         self._age = refs.forget()
-        self._sources.forget()
+        self.sources.forget()
         forget()
         if had_run:
             gc.collect()

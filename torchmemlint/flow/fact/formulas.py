@@ -6,8 +6,8 @@ of an object to what its class puts there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property
+import functools
+from collections.abc import Callable, Iterator
 
 from torchmemlint.flow.fact.operands import Operation, Taking, looks
 from torchmemlint.flow.ir import ops
@@ -20,19 +20,27 @@ from torchmemlint.knowledge import torch_api
 
 _LAYER = "torch.nn."
 _OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "div", "@": "matmul", "**": "pow"}
+_ELSEWHERE = frozenset(one.rpartition(".")[2] for one in torch_api.COUNTERPARTS)
 _BEGIN = frozenset({None})  # of a name: what it stands for when the function begins
 
 
 class Formulas:
     """The formulas of a file's functions."""
 
-    def __init__(self, unit: ops.Unit) -> None:
+    def __init__(self, unit: ops.Unit, imported: Callable[[str, ops.Unit], ops.Function | None] | None = None) -> None:
+        """`imported` leads to the functions of other files that this one imports."""
         self.unit = unit
+        self._imported = functools.cache(imported) if imported is not None else None
+        self._of_others: dict[ops.Unit, Formulas] = {}
         self._known: dict[ops.Function, Formula] = {}
         self._stored: dict[ops.Class, dict[str, list[tuple[Formula, Temp]]]] = {}
 
     def of(self, function: ops.Function) -> Formula:
         """The formula of one function."""
+        if function.unit is not self.unit:
+            if function.unit not in self._of_others:
+                self._of_others[function.unit] = Formulas(function.unit, self._imported)
+            return self._of_others[function.unit].of(function)
         if function not in self._known:
             self._known[function] = Formula(self, function)
         return self._known[function]
@@ -40,6 +48,20 @@ class Formulas:
     def attribute(self, cls: ops.Class, name: str) -> list[tuple[Formula, Temp]]:
         """What methods of a class, or of its bases in the file, put under an attribute of their object."""
         return [one for above in self.ancestors(cls) for one in self._of_class(above).get(name, ())]
+
+    def function(self, name: str) -> Formula | None:
+        """The function that a name of the file stands for, or one that is imported from another file of the project."""
+        found = self.unit.once.get(name)
+        if found is None:
+            return self.imported(self.unit.imports.get(name, ""))
+        return self.of(found) if isinstance(found, ops.Function) else None
+
+    def imported(self, dotted: str) -> Formula | None:
+        """The function of another file of the project that a dotted name leads to."""
+        if self._imported is None or not dotted or dotted.startswith("torch."):
+            return None
+        found = self._imported(dotted, self.unit)
+        return self.of(found) if found is not None else None
 
     def ancestors(self, cls: ops.Class) -> list[ops.Class]:
         """A class with its bases in the file."""
@@ -80,21 +102,21 @@ class Formula:
         self.beside = formulas  # of the other functions
         self._read: dict[ops.Op, Operation | None] = {}
 
-    @cached_property
+    @functools.cached_property
     def flow(self) -> DefUse:
         """What makes and takes its temporaries."""
         return definitions(self.function)
 
-    @cached_property
+    @functools.cached_property
     def _names(self) -> Reaching:
         return reaching(self.function)
 
-    @cached_property
+    @functools.cached_property
     def binds(self) -> list[ops.Bind]:
         """Where it binds names."""
         return [op for op in operations(self.function.body) if isinstance(op, ops.Bind)]
 
-    @cached_property
+    @functools.cached_property
     def definitions(self) -> list[ops.Define]:
         """Where it defines functions."""
         return [op for op in operations(self.function.body) if isinstance(op, ops.Define)]
@@ -113,7 +135,10 @@ class Formula:
     def _may_be(self, op: ops.Op, names: frozenset[str]) -> bool:
         """Is it worth reading? What an attribute of the receiver is called says nothing of the layer that it is."""
         if isinstance(op, ops.CallMethod):
-            return _plain(op.name) in names or (self.function.cls is not None and self.is_receiver(op.base))
+            plain = _plain(op.name)
+            return (
+                plain in names or plain in _ELSEWHERE or (self.function.cls is not None and self.is_receiver(op.base))
+            )
         if isinstance(op, ops.Operate):
             return _OPERATORS.get(op.operator) in names
         return isinstance(op, ops.Call) or (isinstance(op, ops.GetItem) and "getitem" in names)
@@ -172,6 +197,11 @@ class Formula:
             return callee.name.text
         name = self.name(op.callee if isinstance(op, ops.Call) else op.base)
         return f"{name}.{op.name}" if name and isinstance(op, ops.CallMethod) else name
+
+    def callee(self, op: ops.Op) -> Formula | None:
+        """The function of the project that is called by its name."""
+        load = self.written(op.callee) if isinstance(op, ops.Call) else None
+        return self.beside.function(load.name.text) if isinstance(load, ops.Load) else None
 
     def spelled(self, op: ops.Call | ops.CallMethod) -> str:
         """What is called as it is written, where that is a dotted name."""
@@ -278,8 +308,10 @@ class Formula:
         if isinstance(op, ops.CallMethod):
             qualified = qualified and f"{qualified}.{op.name}"
         if qualified:
-            name = qualified.rpartition(".")[2]
-            known = qualified.startswith("torch.")
+            name = torch_api.COUNTERPARTS.get(qualified, qualified).rpartition(".")[2]
+            known = qualified.startswith("torch.") or qualified in torch_api.COUNTERPARTS
+            if qualified in torch_api.NAMED_AXES:
+                given = (*given[-1:], *given[:-1])
             return Operation(op, _plain(name), given, keywords, qualified, None, _changes(name)) if known else None
         layer = self._layer_called(op, callee)
         if layer is not None:

@@ -36,7 +36,7 @@ class Sources:
         """
         self._root = root
         self._is_library = is_library
-        self._locate, self._matching = locate, matching
+        self.locate, self._matching = locate, matching
         self._read = read
         self._parse = parse
         self._units: dict[Path, tuple[str, Unit | None]] = {}
@@ -121,6 +121,6 @@ class Sources:
         return list(map(self.name, found))
 
     def _place(self, dotted: str, path: Path) -> tuple[Path, str] | None:
-        place, sought = self._locate(dotted, path)
+        place, sought = self.locate(dotted, path)
         self.sought |= sought
         return place

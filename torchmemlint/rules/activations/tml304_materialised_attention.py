@@ -11,13 +11,13 @@ from torchmemlint.flow.names.suites import tests_live_here
 from torchmemlint.knowledge import autograd, versions
 from torchmemlint.rules.activations.attention import chain, rewriting
 from torchmemlint.rules.activations.attention.chain import Attention, Kind
-from torchmemlint.rules.activations.attention.softmaxes import is_softmax
+from torchmemlint.rules.activations.attention.choices import FUSED, naming
+from torchmemlint.rules.activations.attention.softmaxes import is_softmax, tensors
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import report_operation
 
 _FUSED_SINCE = (2, 0)  # F.scaled_dot_product_attention; a function in C++, which the data of releases lacks
 _SCALE_SINCE = (2, 1)  # its argument `scale`
-_FUSED = "scaled_dot_product_attention"
 # A file that names one of them has chosen already, or looks at the weights from outside.
 _CHOSEN = frozenset("memory_efficient_attention flash_attn flex_attention xformers sdpa".split())
 _CHOSEN |= autograd.names("module-hooks") | autograd.names("tensor-hooks")
@@ -32,10 +32,10 @@ class MaterialisedAttention(Rule):
         if tests_live_here(facts.program.within) or any(word in facts.source.text for word in _CHOSEN):
             return
         available = target >= _FUSED_SINCE
-        fused = facts.source.text.count(_FUSED)
-        own = {one.function.name for one in facts.formulas(frozenset({"exp"})) if is_softmax(one)}
-        for found in (one for formula in facts.formulas(_WORDS | own, _LAYERS) for one in chain.find(formula)):
-            if fused and fused != found.beside(_FUSED):
+        fused = sum(1 for formula in facts.formulas(frozenset(), _NAMING) for _ in naming(formula))
+        softmaxes = {name for name, formula in facts.functions(_PRODUCTS) if is_softmax(formula)}
+        for found in (one for formula in facts.formulas(_WORDS | softmaxes, _LAYERS) for one in chain.find(formula)):
+            if fused and fused != found.beside(FUSED):
                 continue
             scaled = target >= _SCALE_SINCE
             edits = rewriting.edits(found, facts, with_scale=scaled) if available else ()
@@ -54,6 +54,8 @@ class MaterialisedAttention(Rule):
             )
 
 
+_NAMING = frozenset({FUSED})
+_PRODUCTS = chain.PRODUCTS | {" @ "}
 _WORDS, _LAYERS = frozenset({"softmax"}), frozenset({"Softmax"})
 _SAID = {
     Kind.ADD: "a mask or bias is added to them",
@@ -66,5 +68,7 @@ _SAID = {
 def _evidence(found: Attention) -> list[tuple[Op, str]]:
     stages = sorted(found.past(), key=lambda stage: stage.step.op.span)
     said = [(stage.step.op, _SAID[stage.step.kind]) for stage in stages if stage.step.kind in _SAID]
+    within = [op for stage in stages if stage.step.kind is Kind.SOFTMAX for op in tensors(found.formula, stage.step.op)]
+    said += [(op, "the softmax, written out, makes a tensor of that size here") for op in within]
     first = (found.product.op, "one score for each pair of a query and a key")
     return [first, *said, (found.sum.op, "only this weighted sum uses them")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torchmemlint.flow.fact.equations import equation
 from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.fact.operands import Operation, Taking
 from torchmemlint.flow.fact.origins import is_weight, usual
@@ -57,10 +58,7 @@ def _is_weighted(loss: Operation) -> bool:
 
 def _sums_over_last(formula: Formula, einsum: Operation, index: int) -> bool:
     """Is the last dimension of an operand of `einsum` summed away together with one of another operand?"""
-    equation = formula.constant(einsum.operands[0])
-    if not isinstance(equation, str):
-        return False
-    terms, arrow, result = equation.replace(" ", "").partition("->")
+    terms, arrow, result = (equation(formula, einsum) or "").partition("->")
     letters = terms.split(",")
     if not arrow or len(letters) != len(einsum.operands) - 1 or not letters[index - 1].isalpha():
         return False

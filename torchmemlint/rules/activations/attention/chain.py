@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
+from torchmemlint.flow.fact.equations import equation
 from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.fact.operands import Operation, Taking, looks
 from torchmemlint.flow.ir.blocks import Layout
@@ -260,8 +261,8 @@ def _product(formula: Formula, operation: Operation) -> Product | None:
         given = given[1:]
     if len(given) != 2:
         return None
-    equation = formula.constant(operation.operands[0]) if name == "einsum" else ""
-    return Product(operation.op, name, *given, equation.replace(" ", "")) if isinstance(equation, str) else None
+    subscripts = equation(formula, operation) if name == "einsum" else ""
+    return Product(operation.op, name, *given, subscripts) if subscripts is not None else None
 
 
 def _scores(formula: Formula, product: Product, operation: Operation) -> Stage | None:

@@ -110,17 +110,19 @@ class FusedCall:
         query, key, scores = product.subscripts
         weights, value, result = second
         temps = (product.left, product.right, self.found.value)
-        if "..." in scores:
-            row, column, feature, made = scores[-2], scores[-1], query[-1], value[-1]
-            wanted = f"...{row}{feature}", f"...{column}{feature}", f"...{row}{column}"
-            if (query, key, scores) != wanted or (value, result) != (f"...{column}{made}", f"...{row}{made}"):
-                raise NoCallError
-            return [self._text(temp) for temp in temps], "", False
-        if len(weights) != len(scores) or "." in weights + query + key + value:
+        if len(weights) != len(scores):
             raise NoCallError
-        renamed = dict(zip(weights, scores, strict=True))
+        renamed = dict(zip(weights, scores, strict=True)) | {".": "."}
         fresh = next(letter for letter in "zyxwvut" if letter not in scores + query + key)
         value, result = ("".join(renamed.get(letter, fresh) for letter in one) for one in (value, result))
+        if "..." in scores:
+            row, column, feature = scores[-2], scores[-1], query[-1]
+            wanted = f"...{row}{feature}", f"...{column}{feature}", f"...{row}{column}"
+            if (query, key, scores) != wanted or (value, result) != (f"...{column}{fresh}", f"...{row}{fresh}"):
+                raise NoCallError
+            return [self._text(temp) for temp in temps], "", False
+        if "." in weights + query + key + value:
+            raise NoCallError
         column, row = scores[-1], next(letter for letter in scores if letter in query and letter not in key)
         feature = next(letter for letter in query if letter not in scores)
         batch = "".join(letter for letter in scores if letter not in (row, column))
