@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 from tests.runtime.schemas import OOM, validate  # noqa: E402
+from torchmemlint import post_mortem  # noqa: E402
 from torchmemlint.cli.main import main  # noqa: E402
 from torchmemlint.runtime import internals, record  # noqa: E402
 from torchmemlint.runtime.simulated.backend import Simulated  # noqa: E402
@@ -39,6 +41,7 @@ work(4)
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("RANK", raising=False)
+    monkeypatch.delenv(post_mortem.VARIABLE, raising=False)
     (tmp_path / "work.py").write_text(PROGRAM)
     return tmp_path
 
@@ -94,6 +97,39 @@ def test_run_explains_it(program: Path, capsys: pytest.CaptureFixture[str], repo
         assert values["checked"] == 2  # and this file, which is among the callers here
     else:
         assert "work.py:9" in text
+
+
+@pytest.mark.parametrize("report", ["nowhere/report.html", "nowhere/report.json", "folder.txt"])
+def test_a_report_that_cannot_be_written(program: Path, capsys: pytest.CaptureFixture[str], report: str) -> None:
+    (program / "folder").write_text("")
+    with Simulated().running():
+        assert main(["run", "--oom-report", report.replace("folder.txt", "folder/a.txt"), "work.py"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == "arguments []\n"
+    assert "out of memory  work.py:9 in work" in shown.err
+    assert f"warning: {report.replace('folder.txt', 'folder/a.txt')}: cannot be written: " in shown.err
+    assert "internal" not in shown.err
+
+
+def test_the_variable_alone_records(
+    program: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends: list[Callable[[], None]] = []
+    monkeypatch.setattr("atexit.register", ends.append)
+    post_mortem.begin()
+    assert not ends
+    monkeypatch.setenv(post_mortem.VARIABLE, "report.json")
+    with Simulated().running():
+        post_mortem.begin()
+        torch.cuda.set_per_process_memory_fraction(0.001)
+        with pytest.raises(torch.cuda.OutOfMemoryError):
+            torch.empty(1 << 28, device="cuda")
+    (end,) = ends
+    end()
+    assert "test_record.py" in capsys.readouterr().err
+    values = json.loads((program / "report.json").read_text())
+    validate(values, OOM)
+    assert values["devices"][0]["failures"][0]["requested"] == 1 << 30
 
 
 def test_run_gives_the_programs_own_exit_code(program: Path, capsys: pytest.CaptureFixture[str]) -> None:

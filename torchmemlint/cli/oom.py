@@ -3,50 +3,67 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from torchmemlint.cli.running import Progress, hand_over, how_to_report, needs_page
+from torchmemlint.cli.running import Progress, hand_over, how_to_report_on_lines, needs_page
 from torchmemlint.cli.terminal import complain, is_terminal
 
 if TYPE_CHECKING:
     from torchmemlint.config.resolver import Resolver
+    from torchmemlint.snapshot.records import Snapshot
     from torchmemlint.snapshot.report import OomReport
+    from torchmemlint.snapshot.sources import Sources
 
 _NAMED = 3  # files in a note
+_PICKLES = frozenset({".pickle", ".pkl"})
+_PYTHON = frozenset({".py", ".pyi", ".ipynb"})
 
 
 @click.command(
     short_help="Explain a CUDA memory snapshot: what was live when memory ran out, and which findings say why.",
     context_settings={"auto_envvar_prefix": "TORCHMEMLINT_OOM"},
 )
-@click.argument("snapshot", type=click.Path(path_type=Path))
-@click.argument("sources", nargs=-1, metavar="[SRC]...")
-@how_to_report
-def oom(snapshot: Path, sources: tuple[str, ...], **options: Any) -> int:
-    """Read SNAPSHOT, which `torch.cuda.memory._dump_snapshot` wrote, and say what was live when memory ran out.
+@click.argument("snapshots", nargs=-1, required=True, metavar="SNAPSHOT... [SRC]...")
+@how_to_report_on_lines
+def oom(snapshots: tuple[str, ...], **options: Any) -> int:
+    """Read each SNAPSHOT, which `torch.cuda.memory._dump_snapshot` wrote, and say what was live when memory ran out.
 
     Names the lines whose tensors were live at the peak and at each request that failed, what they were for, how the
     memory was cut up, and what grows from step to step. With SRC, the files or folders that ran, it says which
     findings of the linter explain these lines. The file is not trusted: it is read as plain data, and none of its
     code can run. It needs neither torch nor a GPU. The exit code is 1 if memory ran out, 0 if it did not, and 2 if the
     file is no snapshot.
+
+    Several snapshots are those of the ranks of one run: `torchmemlint oom rank0.pickle rank1.pickle src/`. Files that
+    are not Python are snapshots.
     """
     from torchmemlint.config.errors import ConfigError
 
     needs_page(options["html"])
+    first, *others = snapshots
+    ranks = [first, *(one for one in others if not _is_source(one))]
     try:
-        return _oom(snapshot, sources, options)
+        return _oom(list(map(Path, ranks)), tuple(one for one in others if _is_source(one)), options)
     except ConfigError as error:
         raise click.UsageError(str(error)) from None
 
 
-def _oom(snapshot: Path, sources: tuple[str, ...], options: dict[str, Any]) -> int:
+def _is_source(argument: str) -> bool:
+    path = Path(argument)
+    return path.suffix not in _PICKLES and (path.suffix in _PYTHON or not path.is_file())
+
+
+def _oom(snapshots: Sequence[Path], sources: tuple[str, ...], options: dict[str, Any]) -> int:
     from torchmemlint.cli.configuration import ConfigurationOptions, resolver_for
     from torchmemlint.report.oom import write_oom
+    from torchmemlint.report.page.oom import oom_page
     from torchmemlint.snapshot.pickled import Refused
+    from torchmemlint.snapshot.ranks import merged
+    from torchmemlint.snapshot.reader import read_snapshot
 
     chosen = ConfigurationOptions(
         config=options["config"],
@@ -54,42 +71,48 @@ def _oom(snapshot: Path, sources: tuple[str, ...], options: dict[str, Any]) -> i
         confidence="possible",  # that sizes were not seen is no doubt here
     )
     resolver = resolver_for(chosen)
+    read: list[tuple[Path, Snapshot]] = []
     try:
-        report = _report(snapshot, sources, resolver, options)
+        read.extend((snapshot, read_snapshot(snapshot)) for snapshot in snapshots)
     except Refused as error:
-        complain("error", f"{snapshot}: {error}")
+        complain("error", f"{snapshots[len(read)]}: {error}")
         return 2
     except OSError as error:
-        raise click.UsageError(f"{snapshot}: cannot be read: {error.strerror or error}") from None
-    from torchmemlint.report.page.oom import oom_page
-
+        raise click.UsageError(f"{snapshots[len(read)]}: cannot be read: {error.strerror or error}") from None
+    report = merged(_reports(read, sources, resolver, options))
     hand_over(report, options, resolver.root, write_oom, oom_page)
     return int(report.failed)
 
 
-def _report(snapshot: Path, sources: tuple[str, ...], resolver: Resolver, options: dict[str, Any]) -> OomReport:
+def _reports(
+    read: Sequence[tuple[Path, Snapshot]], sources: tuple[str, ...], resolver: Resolver, options: dict[str, Any]
+) -> list[OomReport]:
     from torchmemlint.cli.files import find_files
     from torchmemlint.runtime.commands import lint
     from torchmemlint.snapshot.analysis import analyse
-    from torchmemlint.snapshot.reader import read_snapshot
     from torchmemlint.snapshot.sources import find_sources
 
     with Progress(enabled=is_terminal(sys.stderr) and not options["quiet"]) as progress:
-        progress.begin(f"read {snapshot}", 1, None)
-        read = read_snapshot(snapshot)
-        progress.end(1)
+        progress.begin("the linter", 1, None)
         files = find_files(sources, resolver, quiet=True) if sources else ()
-        known = find_sources(read.frames, files)
-        progress.begin("the linter", 2, None)
         findings, errors = lint(map(str, files), resolver) if files else ([], ())
-        progress.end(2)
-        progress.begin("what the snapshot says", 3, None)
-        notes = [f"{path}: changed since it ran: its lines may be others" for path in known.changed]
-        notes += [f"{path}: several files of SRC may be meant" for path in known.ambiguous]
-        if sources and not known.local:
-            notes.append("no file of SRC is one that ran")
-        elif sources and known.absent:
-            more = f" and {len(known.absent) - _NAMED} more" if len(known.absent) > _NAMED else ""
-            notes.append(f"not found in SRC, though it ran: {', '.join(known.absent[:_NAMED])}{more}")
-        checked = len(files) if sources else None
-        return analyse(read, str(snapshot), known, findings, checked=checked, notes=(*notes, *errors))
+        progress.end(1)
+        made = []
+        for number, (path, snapshot) in enumerate(read, 2):
+            progress.begin(f"what {path} says", number, None)
+            known = find_sources(snapshot.frames, files)
+            checked = len(files) if sources else None
+            notes = (*_notes(known, sources), *errors)
+            made.append(analyse(snapshot, str(path), known, findings, checked=checked, notes=notes))
+            progress.end(number)
+    return made
+
+
+def _notes(known: Sources, sources: tuple[str, ...]) -> Iterator[str]:
+    yield from (f"{path}: changed since it ran: its lines may be others" for path in known.changed)
+    yield from (f"{path}: several files of SRC may be meant" for path in known.ambiguous)
+    if sources and not known.local:
+        yield "no file of SRC is one that ran"
+    elif sources and known.absent:
+        more = f" and {len(known.absent) - _NAMED} more" if len(known.absent) > _NAMED else ""
+        yield f"not found in SRC, though it ran: {', '.join(known.absent[:_NAMED])}{more}"

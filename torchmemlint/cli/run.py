@@ -5,17 +5,13 @@ from __future__ import annotations
 import runpy
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from torchmemlint.cli.explaining import explain
 from torchmemlint.cli.running import needs_page, needs_torch
+from torchmemlint.post_mortem import ENTRIES, SNAPSHOT, forget
 
-if TYPE_CHECKING:
-    from torchmemlint.runtime.record import Recording
-    from torchmemlint.snapshot.report import OomReport
-
-_OWN = Path(__file__).parent.parent
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -26,12 +22,14 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.argument("script")
 @click.argument("arguments", nargs=-1, metavar="[ARGS]...", type=click.UNPROCESSED)
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as for `python -m`.")
-@click.option("--snapshot", type=_FILE, default="oom_snapshot.pickle", show_default=True, help="Where snapshots go.")
+@click.option("--snapshot", type=_FILE, default=SNAPSHOT, show_default=True, help="Where snapshots go.")
 @click.option(
-    "--oom-report", type=_FILE, help="Write the report also to a file: .html, .json, or text where it ends otherwise."
+    "--oom-report",
+    type=_FILE,
+    help="Write the report also to a file: .html, .json, .sarif, or text where it ends otherwise.",
 )
 @click.option(
-    "--entries", type=click.IntRange(min=1), default=100_000, show_default=True, help="Events that are kept, the last."
+    "--entries", type=click.IntRange(min=1), default=ENTRIES, show_default=True, help="Events that are kept, the last."
 )
 def run(
     script: str, arguments: tuple[str, ...], module: bool, snapshot: Path, oom_report: Path | None, entries: int
@@ -45,16 +43,14 @@ def run(
     needs_page(oom_report if oom_report is not None and oom_report.suffix == ".html" else None)
     if not module and not Path(script).is_file():
         raise click.UsageError(f"{script}: no such file.")
+    forget()
     from torchmemlint.runtime.record import recording
 
     with recording(snapshot, entries=entries) as made:
         if not made.on:
             click.echo("notice: no GPU, or a torch that records no history: nothing is recorded", err=True)
         code = _run(script, arguments, module=module)
-    if made.problem is not None:
-        click.echo(f"warning: the snapshot could not be written: {made.problem}", err=True)
-    if made.written:
-        _explain(made, oom_report)
+    explain(made, oom_report)
     return code
 
 
@@ -79,45 +75,3 @@ def _run(script: str, arguments: tuple[str, ...], *, module: bool) -> int:
     finally:
         sys.argv, sys.path[:] = before
     return 0
-
-
-def _explain(made: Recording, file: Path | None) -> None:
-    from torchmemlint.cli.terminal import wants_color
-    from torchmemlint.report.oom import write_oom
-
-    report = _report(made.file)
-    root = Path.cwd()
-    click.echo(f"\nA snapshot of {made.file.stat().st_size:,} bytes is in {made.file}.", err=True)
-    write_oom(report, sys.stderr, color=wants_color("auto", sys.stderr), root=root)
-    if file is None:
-        return
-    if file.suffix == ".html":
-        from torchmemlint.report.page.oom import oom_page
-
-        file.write_text(oom_page(report, root), encoding="utf-8")
-    elif file.suffix == ".json":
-        import json
-
-        file.write_text(json.dumps(report.to_json(), indent=2) + "\n", encoding="utf-8")
-    else:
-        with file.open("w", encoding="utf-8") as stream:
-            write_oom(report, stream, color=False, root=root)
-
-
-def _report(snapshot: Path) -> OomReport:
-    """The report, with the findings of the files that ran."""
-    from torchmemlint.cli.configuration import ConfigurationOptions, resolver_for
-    from torchmemlint.runtime.commands import lint
-    from torchmemlint.snapshot.analysis import analyse
-    from torchmemlint.snapshot.callers import is_users_file, normal
-    from torchmemlint.snapshot.reader import read_snapshot
-    from torchmemlint.snapshot.sources import find_sources
-
-    read = read_snapshot(snapshot)
-    named = {normal(frame.filename) for frame in read.frames if frame.python}
-    paths = (Path(path) for path in named if is_users_file(path))
-    files = sorted(path for path in paths if path.is_file() and _OWN not in path.parents)
-    options = ConfigurationOptions(confidence="possible")
-    findings, errors = lint(map(str, files), resolver_for(options))
-    sources = find_sources(read.frames, files)
-    return analyse(read, str(snapshot), sources, findings, checked=len(files), notes=errors)

@@ -63,10 +63,14 @@ _HOW = (
     click.option("--seed", type=int, default=0, show_default=True, help="Of random, torch and numpy, before each run."),
     click.option("--temporary-directory", is_flag=True, help="Run in an empty directory instead of this one."),
 )
+_FORMAT = click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+_FORMAT_ON_LINES = click.option(
+    "--output-format", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True
+)
 _AFTER = (
     click.option("--isolated", is_flag=True, help="Ignore all configuration files."),
     click.option("--config", multiple=True, metavar="FILE|KEY=VALUE", help="A configuration file, or one setting."),
-    click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True),
+    _FORMAT,
     click.option("--output-file", "-o", type=_FILE, help="Write the report to a file."),
     click.option("--html", type=_FILE, help="Write the report also as an HTML page."),
     click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours."),
@@ -87,6 +91,11 @@ def how_to_simulate(command: Command) -> Command:
 def how_to_report(command: Command) -> Command:
     """Add the options that say how to configure the linter, and where the report goes."""
     return _with(command, _AFTER)
+
+
+def how_to_report_on_lines(command: Command) -> Command:
+    """As `how_to_report`, where a report can also be SARIF."""
+    return _with(command, tuple(_FORMAT_ON_LINES if one is _FORMAT else one for one in _AFTER))
 
 
 def _with(command: Command, options: tuple[Callable[[Command], Command], ...]) -> Command:
@@ -175,16 +184,27 @@ def hand_over(
     root: Path,
     write: Callable[..., None],
     page: Callable[[Report, Path], str],
+    *,
+    standard: TextIO | None = None,
 ) -> None:
-    """Let a report go where the options say, and as what; raises a usage error where that cannot be."""
+    """Let a report go where the options say, and as what; raises a usage error where that cannot be.
+
+    Without a file it goes to `standard`, the standard output if that is None.
+    """
 
     def show(stream: TextIO, *, color: bool) -> None:
         if options["output_format"] == "json":
             stream.write(json.dumps(report.to_json(), indent=2) + "\n")
+        elif options["output_format"] == "sarif":
+            from torchmemlint.report.sarif.oom import log
+            from torchmemlint.snapshot.report import OomReport
+
+            assert isinstance(report, OomReport)  # no other command offers it
+            stream.write(json.dumps(log(report, root)) + "\n")
         else:
             write(report, stream, color=color, root=root)
 
-    with report_stream(options["output_file"], options["color"]) as (stream, colored):
+    with report_stream(options["output_file"], options["color"], standard) as (stream, colored):
         show(stream, color=colored)
     if options["html"] is not None:
         text = page(report, root)
@@ -202,10 +222,11 @@ def needs_page(file: Path | None) -> None:
 
 
 @contextlib.contextmanager
-def report_stream(file: Path | None, color: str) -> Iterator[tuple[TextIO, bool]]:
+def report_stream(file: Path | None, color: str, standard: TextIO | None = None) -> Iterator[tuple[TextIO, bool]]:
     """Where a report goes (None: standard output), and whether in colours; a usage error where it cannot be written."""
     if file is None:
-        yield sys.stdout, wants_color(color, sys.stdout)
+        stream = standard or sys.stdout
+        yield stream, wants_color(color, stream)
         return
     with _writing(file), file.open("w", encoding="utf-8") as stream:
         yield stream, color == "always"

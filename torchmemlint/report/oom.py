@@ -107,11 +107,22 @@ class _Writer:
         yield Text.assemble(("oom ", "bold"), one_line(report.snapshot))
         for note in report.notes:
             yield Text.assemble(("note: ", "bold yellow"), note)
-        for device in report.devices:
+        if report.ranks > 1:
+            yield Text()
+            yield from self._overview()
+        for device in report.devices[: 1 if report.ranks > 1 else None]:
             yield Text()
             yield from self._device(device)
         yield Text()
         yield Text(self._summary(), style="bold")
+
+    def _overview(self) -> Iterator[Text]:
+        """The devices of several ranks: the first is told in full."""
+        yield Text(f"{self._report.ranks} ranks, the first of these in full", style="bold")
+        for device in self._report.devices:
+            failed = f", out of memory {_count(len(device.failures), 'time')}" if device.failures else ""
+            peak = f"peak {format_size(device.peak.allocated)}{_reserved(device.peak)}"
+            yield Text.assemble("    ", (device.device, "bold"), f"  {peak}{failed}")
 
     def _device(self, device: DeviceReport) -> Iterator[Text]:
         steps = f", {_count(device.steps, 'step')}" if device.steps else ""

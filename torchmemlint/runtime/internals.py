@@ -325,6 +325,11 @@ def end_history() -> dict[str, Any] | None:
     return snapshot
 
 
+def when_cuda_starts(action: Callable[[], None]) -> None:
+    """Have something done when the process first uses CUDA; at once where it has."""
+    torch.cuda._lazy_call(action)
+
+
 def on_out_of_memory(observer: Callable[[int, int, int, int], None]) -> bool:
     """Have a function called before the error is raised; False where this torch cannot. It stays for good.
 

@@ -14,31 +14,34 @@ from pathlib import Path
 
 import torch
 
+from torchmemlint.post_mortem import ENTRIES, SNAPSHOT
 from torchmemlint.runtime import internals
 
-SNAPSHOT = "oom_snapshot.pickle"
-ENTRIES = 100_000
-"""Events that are kept, the last ones: of a history as long as this the file has about 20 MB."""
 _MOST_WRITTEN = 3
 """Failures for which the file is written: a program may look for the largest batch that fits."""
 
 
 class Recording:
-    """What is recorded. `written` counts the snapshots that went to `file`; `on` is false where there is no GPU."""
+    """What is recorded. `written` counts the snapshots that went to `file`; `on` is false where nothing is recorded."""
 
     def __init__(self, file: Path, entries: int) -> None:
         self.file = file
+        self.entries = entries
         self.written = 0
         self.problem: str | None = None  # why the file could not be written
-        self._active = True
-        self.on = (
-            torch.cuda.is_available()
-            and internals.record_history(entries)
-            and internals.on_out_of_memory(self._out_of_memory)
-        )
+        self.on = False
+        self.active = False
+        self._observed = False  # an observer stays for good
+
+    def begin(self) -> None:
+        """Record from now on, if there is a GPU."""
+        self.written, self.problem, self.active = 0, None, True
+        self.on = torch.cuda.is_available() and internals.record_history(self.entries)
+        if self.on and not self._observed:
+            self.on = self._observed = internals.on_out_of_memory(self._out_of_memory)
 
     def _out_of_memory(self, device: int, requested: int, total: int, free: int) -> None:
-        if not self._active or self.written >= _MOST_WRITTEN:
+        if not self.active or self.written >= _MOST_WRITTEN:
             return
         try:
             with self.file.open("wb") as file:
@@ -49,7 +52,7 @@ class Recording:
 
     def end(self) -> None:
         """Record no more."""
-        self._active = False
+        self.active = False
         if self.on:
             internals.end_history()
 
@@ -68,7 +71,15 @@ def recording(file: str | os.PathLike[str] = SNAPSHOT, *, entries: int = ENTRIES
     Without a GPU nothing is recorded.
     """
     made = Recording(file_of_rank(Path(file)), entries)
+    made.begin()
     try:
         yield made
     finally:
         made.end()
+
+
+def from_the_start_of_cuda(file: str | os.PathLike[str] = SNAPSHOT, *, entries: int = ENTRIES) -> Recording:
+    """Record from the moment when CUDA starts to the end of the process; nothing in one that never uses it."""
+    made = Recording(file_of_rank(Path(file)), entries)
+    internals.when_cuda_starts(made.begin)
+    return made

@@ -140,6 +140,7 @@ class OomReport:
     settings: Mapping[str, Any]
     checked: int | None  # files of SRC that the linter was run on; None without SRC
     notes: tuple[str, ...] = ()
+    ranks: int = 1  # snapshots that were read, one of each rank
 
     @property
     def failed(self) -> bool:

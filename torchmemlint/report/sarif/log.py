@@ -58,21 +58,8 @@ class _Run:
 
     def to_json(self) -> dict[str, Any]:
         """The run."""
-        driver = {
-            "name": "torchmemlint",
-            "version": __version__,
-            "semanticVersion": __version__,
-            "informationUri": "https://torchmemlint.readthedocs.io",
-            "rules": self._rules,
-        }
-        top = {"uri": f"{self._repository.as_uri().rstrip('/')}/", "description": {"text": "The repository."}}
-        return {
-            "tool": {"driver": driver},
-            "invocations": [self._invocation()],
-            "originalUriBaseIds": {BASE: top},
-            "columnKind": "unicodeCodePoints",
-            "results": [self._result(finding) for finding in self._report.findings],
-        }
+        results = [self._result(finding) for finding in self._report.findings]
+        return whole_run(self._rules, self._invocation(), self._repository, results)
 
     def _invocation(self) -> dict[str, Any]:
         notes = [("error", text) for text in self._report.errors]
@@ -162,6 +149,27 @@ class _Run:
 
     def _artifact(self, filename: Path) -> dict[str, str]:
         return location(absolute_path(filename, self._root), self._repository)
+
+
+def whole_run(
+    rules: list[dict[str, Any]], invocation: dict[str, Any], repository: Path, results: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """A run of torchmemlint with these results."""
+    driver = {
+        "name": "torchmemlint",
+        "version": __version__,
+        "semanticVersion": __version__,
+        "informationUri": "https://torchmemlint.readthedocs.io",
+        "rules": rules,
+    }
+    top = {"uri": f"{repository.as_uri().rstrip('/')}/", "description": {"text": "The repository."}}
+    return {
+        "tool": {"driver": driver},
+        "invocations": [invocation],
+        "originalUriBaseIds": {BASE: top},
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+    }
 
 
 def location(path: PurePath, repository: PurePath) -> dict[str, str]:

@@ -28,26 +28,32 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 def describe(finding: Finding) -> dict[str, Any]:
     """The rule of a finding; what the finding itself says of it where there is no page."""
+    return of_rule(finding.code) or described(finding.code, finding.name, finding.severity, finding.why)
+
+
+def of_rule(code: str) -> dict[str, Any] | None:
+    """A rule by its code; None where none is registered."""
     from torchmemlint.rules import docs, registry
 
-    rule = registry.find(finding.code)
+    rule = registry.find(code)
     if rule is None:
-        return _descriptor(finding.code, finding.name, finding.severity, finding.why)
-    described = _descriptor(rule.code, rule.name, rule.severity, rule.why)
+        return None
+    short = described(rule.code, rule.name, rule.severity, rule.why)
     try:
         page = docs.page(rule)
     except docs.PageError:
-        return described
+        return short
     markdown = docs.to_markdown(page)
     said = " ".join(f"{page.what_it_does} {page.why_it_costs_memory}".split())
     return {
-        **described,
+        **short,
         "fullDescription": {"text": shortened(said)},
         "help": {"text": markdown, "markdown": markdown},
     }
 
 
-def _descriptor(code: str, name: str, severity: Severity, why: str) -> dict[str, Any]:
+def described(code: str, name: str, severity: Severity, why: str) -> dict[str, Any]:
+    """A rule of which no more is known than this."""
     title = name.replace("-", " ").capitalize()
     short = {"text": shortened(f"{title}: {why}" if why else title)}
     family = code.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")[:1]

@@ -1,0 +1,42 @@
+"""`TORCHMEMLINT_OOM=1`: what torch calls when it was imported costs nothing where nobody asks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.metadata import entry_points
+
+import pytest
+
+from torchmemlint import post_mortem
+
+PROGRAM = """
+import os, sys, time, typing  # torch has imported them before
+before = set(sys.modules)
+start = time.process_time()
+from torchmemlint.post_mortem import begin
+begin()
+seconds = time.process_time() - start
+print(seconds, *sorted(one for one in set(sys.modules) - before if one.startswith(("torch", "click"))))
+"""
+
+
+@pytest.mark.parametrize("value", [None, "0"])
+def test_without_the_variable_it_costs_about_a_millisecond_at_most(value: str | None) -> None:
+    around = {name: kept for name, kept in os.environ.items() if name != post_mortem.VARIABLE}
+    around |= {post_mortem.VARIABLE: value} if value is not None else {}
+    times = []
+    for _ in range(8):
+        run = subprocess.run([sys.executable, "-c", PROGRAM], env=around, capture_output=True, text=True, check=True)
+        seconds, *modules = run.stdout.split()
+        assert modules == ["torchmemlint", "torchmemlint.post_mortem"]
+        times.append(float(seconds))
+    assert min(times) < 0.002  # 0.3 ms on an idle machine
+
+
+def test_torch_is_told_of_it() -> None:
+    found = [one for one in entry_points(group="torch.backends") if one.name == "torchmemlint"]
+    if not found:
+        pytest.skip("torchmemlint is not installed here")
+    assert found[0].load() is post_mortem.begin
