@@ -18,7 +18,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command(short_help="Compare two measured runs, or hold runs against a budget.")
-@click.argument("runs", nargs=-1, required=True, type=_FILE, metavar="RUN.json...")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option("--budget", type=_FILE, help="Hold each run against what this TOML file allows its program.")
 @click.option(
     "--allow",
@@ -28,31 +28,63 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     metavar="PERCENT",
     help="By how much the peak may rise.",
 )
+@click.option(
+    "--commits",
+    metavar="A..B",
+    help="Trace a program in two commits (of A alone: in A and as it is): `--commits A..B -- SCRIPT [ARGS]`.",
+)
 @click.option("--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
 @click.option("--output-file", "-o", type=_FILE, help="Write the report to a file.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours.")
-def diff(runs: tuple[Path, ...], **options: Any) -> int:
-    """Compare two runs, BEFORE.json and AFTER.json, that `trace` or `verify` wrote with --output-format json.
+def diff(runs: tuple[str, ...], **options: Any) -> int:
+    """Compare two runs, BEFORE and AFTER: JSON that `trace` or `verify` wrote, or two memory snapshots of PyTorch.
 
     Says by how much the peak and the growth changed, and in which functions. With --budget, each of any number of runs
-    is held against its own limits instead. The exit code is 1 if memory is worse or over budget, 0 if not, and 2 if a
+    is held against its own limits instead. With --commits, what follows `--` is given to `torchmemlint trace`, in a
+    checkout of each commit. The exit code is 1 if memory is worse or over budget, 0 if not, and 2 if a
     file cannot be read.
     """
     from torchmemlint.config.errors import ConfigError
-    from torchmemlint.runtime.changes import UnreadableRunError, read_usage
+    from torchmemlint.runtime.changes import UnreadableRunError
 
-    if options["budget"] is None and len(runs) != 2:
+    if options["budget"] is None and options["commits"] is None and len(runs) != 2:
         raise click.UsageError("Give two runs, BEFORE.json and AFTER.json, or a --budget.")
     if options["budget"] is not None and options["output_format"] == "markdown":
         raise click.UsageError("--output-format markdown is for two runs.")
+    if options["budget"] is not None and options["commits"] is not None:
+        raise click.UsageError("--budget and --commits do not go together.")
     try:
-        usages = [read_usage(path) for path in runs]
+        if options["commits"] is not None:
+            from torchmemlint.cli.commits import measured
+
+            return _compared(*measured(options["commits"], runs), options)
+        usages = [_read(Path(path)) for path in runs]
         if options["budget"] is not None:
             return _held_against(options["budget"], usages, options)
         return _compared(usages[0], usages[1], options)
     except (UnreadableRunError, ConfigError) as error:
         complain("error", str(error))
         return 2
+
+
+def _read(path: Path) -> Usage:
+    """A run from its JSON, or from a snapshot: no JSON begins with a pickle's first byte."""
+    from torchmemlint.runtime.changes import UnreadableRunError, read_usage
+
+    try:
+        with path.open("rb") as file:
+            pickled = file.read(1) == b"\x80"
+    except OSError:
+        pickled = False  # the reader says why
+    if not pickled:
+        return read_usage(path)
+    from torchmemlint.snapshot.pickled import Refused
+    from torchmemlint.snapshot.usage import usage_of
+
+    try:
+        return usage_of(path, Path.cwd())
+    except Refused as error:
+        raise UnreadableRunError(f"{path}: {error}") from None
 
 
 def _compared(before: Usage, after: Usage, options: dict[str, Any]) -> int:

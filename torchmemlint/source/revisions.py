@@ -5,8 +5,10 @@ Names are handled as git hands them out with `-z`: any byte but the null may be 
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
+import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -72,7 +74,7 @@ def changes_since(revision: str, folder: Path) -> Changes:
 
     Changes that are not committed count, and so do files that git does not know yet. Raises RevisionError.
     """
-    top = Path(os.fsdecode(_git(folder, "rev-parse", "--show-toplevel").removesuffix(b"\n")))
+    top = _top(folder)
     base = _merge_base(revision, top)
     listed = _git(top, "ls-files", "--stage", "-z").split(b"\0")
     index = [(entry.split(b" ", 1)[0], os.fsdecode(entry.partition(b"\t")[2])) for entry in listed if entry]
@@ -83,6 +85,28 @@ def changes_since(revision: str, folder: Path) -> Changes:
         frozenset(path for mode, path in index if mode != _LINK),
         tuple(path for mode, path in index if mode == _LINK),
     )
+
+
+def check_out(commit: str, folder: Path, into: Path) -> None:
+    """Write the files of a commit of the repository around `folder` below `into`. Raises RevisionError.
+
+    They come from git's archive: what is not committed, and submodules, are not among them.
+    """
+    known = "" if commit.startswith("-") else _try(folder, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}")
+    if not known:
+        raise RevisionError(f"git knows no commit `{commit}`")
+    data = _git(_top(folder), "archive", "--format=tar", known)
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        archive.extractall(into, filter="data")
+
+
+def place_in_tree(folder: Path) -> Path:
+    """A folder as seen from the top of its work tree. Raises RevisionError."""
+    return Path(os.path.realpath(folder)).relative_to(os.path.realpath(_top(folder)))
+
+
+def _top(folder: Path) -> Path:
+    return Path(os.fsdecode(_git(folder, "rev-parse", "--show-toplevel").removesuffix(b"\n")))
 
 
 def _merge_base(revision: str, top: Path) -> str:
