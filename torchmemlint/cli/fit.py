@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torchmemlint.cli.running import how_to_simulate, measured, needs_torch, options_of_run, program_of
+from torchmemlint.runtime.what_ifs import BY_NAME, chosen
 
 if TYPE_CHECKING:
     from torchmemlint.runtime.fit import Variation
@@ -39,22 +40,30 @@ def _parsed(context: click.Context, parameter: click.Parameter, written: str | N
     metavar="NAME=LOW..HIGH",
     help="Look for the largest power of two with which SCRIPT fits, as the value of its option --NAME.",
 )
+@click.option(
+    "--what-if",
+    multiple=True,
+    type=click.Choice(["all", *BY_NAME]),
+    help="Also run SCRIPT with this change, and say what it saves. Can be given several times.",
+)
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 def fit(script: str, arguments: tuple[str, ...], **options: Any) -> int:
     """Run SCRIPT with its ARGS for a few steps on a simulated GPU, and say whether it fits.
 
     Shapes are real, nothing is computed: a program far too large for this machine, and for the GPU, runs all the same.
-    With --vary the script is run with other values of one of its own options, until the largest that fits is found. The
-    exit code is 0 if SCRIPT fits as it is given, 1 if it does not, and 2 if it cannot be run.
+    With --vary the script is run with other values of one of its own options, until the largest that fits is found.
+    With --what-if it is run with a change made to it on the way: nothing is estimated. The exit code is 0 if SCRIPT
+    fits as it is given, 1 if it does not, and 2 if it cannot be run.
     """
     needs_torch("fit")
     from torchmemlint.runtime.commands import Options
     from torchmemlint.runtime.fit import fit as fitting
 
     program = program_of(script, arguments, options)
+    changes = chosen(options["what_if"])
     how = Options(**options_of_run({**options, "backend": "simulated", "fake": True}))
-    report = measured(lambda progress: fitting(program, how, options["vary"], progress), options)
+    report = measured(lambda progress: fitting(program, how, options["vary"], progress, changes), options)
     if report is None:
         return 2
     if options["output_format"] == "json":

@@ -17,6 +17,7 @@ from torchmemlint.runtime.order import Program
 from torchmemlint.runtime.results import End, RunResult
 from torchmemlint.runtime.runs import Progress
 from torchmemlint.runtime.simulated import cards
+from torchmemlint.runtime.what_ifs import ALTERING, WhatIf
 
 UNBOUNDED = 1 << 50
 """A limit that no program meets."""
@@ -87,6 +88,18 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
+class Changed:
+    """The program with a change. `tried` is None where it cannot be applied, or the program then fails: `problem`."""
+
+    name: str
+    words: str
+    price: str
+    tried: Tried | None
+    saved: int = 0  # of what the program needs as it is
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class FitReport:
     """All of it. `given` is the program with its own arguments, `tried` the values of the varied option, in order."""
 
@@ -98,6 +111,12 @@ class FitReport:
     given: Tried
     option: str | None = None
     tried: tuple[Tried, ...] = ()
+    changes: tuple[Changed, ...] = ()
+
+    @property
+    def remedies(self) -> tuple[Changed, ...]:
+        """The changes with which the program fits, what saves most first."""
+        return tuple(one for one in self.changes if one.tried is not None and one.tried.fits)
 
     @property
     def missing(self) -> int:
@@ -114,8 +133,14 @@ class FitReport:
         return {**asdict(self), "fits": self.given.fits, "missing": self.missing, "largest": self.largest}
 
 
-def fit(program: Program, options: Options, variation: Variation | None, progress: Progress) -> FitReport:
-    """Run a program as it is, and with values of an option; `options` name the card.
+def fit(
+    program: Program,
+    options: Options,
+    variation: Variation | None,
+    progress: Progress,
+    what_ifs: Sequence[WhatIf] = (),
+) -> FitReport:
+    """Run a program as it is, with values of an option, and with changes; `options` name the card.
 
     Larger values are taken to need more, so that a few runs suffice: it is looked between one that fits and one that
     does not. Raises CannotMeasure for a program that does not run, or uses no GPU.
@@ -137,6 +162,7 @@ def fit(program: Program, options: Options, variation: Variation | None, progres
             return tried[value].fits
 
         largest(values, fits, known=own)
+    changes = [search.changed(program, one, given) for one in what_ifs]
     return FitReport(
         program.words,
         cards.title(card),
@@ -146,6 +172,7 @@ def fit(program: Program, options: Options, variation: Variation | None, progres
         given,
         None if variation is None else variation.name,
         tuple(tried[value] for value in sorted(tried)),
+        tuple(sorted(changes, key=lambda one: (one.tried is None, -one.saved))),
     )
 
 
@@ -165,7 +192,21 @@ class _Search:
         self._capacity = capacity
         self._progress = progress
         self._runs = 0
+        self._change: WhatIf | None = None  # with which the program is run
         self.description = ""
+
+    def changed(self, program: Program, what_if: WhatIf, given: Tried) -> Changed:
+        """What a program needs with a change, run with it."""
+        about = what_if.name, what_if.words, what_if.price
+        self._change = what_if
+        try:
+            made = self.tried(program, None)
+        except CannotMeasure as error:
+            problem = str(error).removeprefix("the program does not run: ").removeprefix(f"`{program.words}`: ")
+            return Changed(*about, None, problem=problem)
+        finally:
+            self._change = None
+        return Changed(*about, made, given.needed - made.needed)
 
     def tried(self, program: Program, value: int | None) -> Tried:
         """What a program needs, and whether it fits."""
@@ -186,11 +227,17 @@ class _Search:
         number = self._runs
         self._progress.begin(program.words, number, None)
         with workspace() as folder:
-            order = replace(self._options, limit=limit).order(program, folder)
+            change = self._change
+            settings: dict[str, Any] = {}
+            if change is not None:
+                settings = {"analysis": ALTERING, "options": {"what_if": change.name}}
+            order = replace(self._options, limit=limit).order(program, folder, **settings)
             result = launch(order, lambda made: self._progress.steps(number, made))
         self._progress.end(number)
         failed = result.end is End.FAILED and result.out_of_memory is None
         if failed or not result.usable or result.exit_code:
             error = result.error or f"it ended with code {result.exit_code}"
             raise CannotMeasure(replace(result, error=f"`{program.words}`: {error}"))
+        if change is not None and not any(one.get("applied") for one in result.analyses):
+            raise CannotMeasure(replace(result, error=f"cannot be applied: it needs {change.needs}"))
         return result

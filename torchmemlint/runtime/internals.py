@@ -6,6 +6,7 @@ Known good with torch 2.2, 2.6 and 2.13. A release that moves one of these break
 from __future__ import annotations
 
 import contextlib
+import sys
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -323,6 +324,22 @@ def end_history() -> dict[str, Any] | None:
     except (AttributeError, RuntimeError, TypeError):
         return None
     return snapshot
+
+
+def optimizers() -> list[str]:
+    """The names of torch.optim's own optimizers for dense gradients, but the one that calls a closure again."""
+    every = vars(torch.optim).items()
+    kinds = [name for name, one in every if isinstance(one, type) and issubclass(one, torch.optim.Optimizer)]
+    return [name for name in kinds if name not in ("Optimizer", "LBFGS", "SparseAdam")]
+
+
+def decide_on_foreach(decide: Callable[..., tuple[bool, bool]]) -> None:
+    """Let a function say whether optimizers of which nobody says it are fused, and whether they update all at once."""
+    for module in list(sys.modules.values()):
+        if getattr(module, "__name__", "").startswith("torch.optim.") and hasattr(
+            module, "_default_to_fused_or_foreach"
+        ):
+            vars(module)["_default_to_fused_or_foreach"] = decide
 
 
 def when_cuda_starts(action: Callable[[], None]) -> None:

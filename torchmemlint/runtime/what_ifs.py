@@ -1,0 +1,74 @@
+"""Changes of a training program that `torchmemlint fit` tries. What each does is in `altering.py`. Knows no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+ALTERING = "torchmemlint.runtime.altering:alteration"
+"""What a child process is told to apply one with: `Order.analysis`; its name is the option `what_if`."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """A change. `needs` says what a program must have for it to be applied."""
+
+    name: str
+    words: str
+    price: str
+    needs: str
+
+
+WHAT_IFS = (
+    WhatIf(
+        "checkpointing",
+        "activation checkpointing of all repeated blocks",
+        "a second forward pass",
+        "a network that trains, with blocks of one class beside each other, or a long nn.Sequential",
+    ),
+    WhatIf(
+        "autocast",
+        "bfloat16 autocast around each forward pass",
+        "rounding; usually faster",
+        "a network that trains without autocast",
+    ),
+    WhatIf("bf16", "bfloat16 parameters", "rounding of each update", "a network in float32 that trains"),
+    WhatIf(
+        "accumulation",
+        "batches in 4 parts, with gradients accumulated",
+        "smaller kernels; batch norm differs",
+        "a DataLoader with a batch size of at least 4",
+    ),
+    WhatIf("sgd", "SGD instead of the optimizer", "another optimizer altogether", "an optimizer of torch.optim"),
+    WhatIf("adafactor", "Adafactor instead of the optimizer", "factored moments", "an optimizer of torch.optim"),
+    WhatIf(
+        "one-by-one",
+        "the optimizer updates tensor by tensor (`foreach=False`)",
+        "a slower step",
+        "an optimizer of torch.optim that would update all tensors at once",
+    ),
+    WhatIf(
+        "freezing",
+        "all that comes before the last block frozen",
+        "the rest does not train",
+        "a network that trains, with blocks of one class beside each other",
+    ),
+    WhatIf(
+        "lora",
+        "LoRA of rank 8 on all nn.Linear, the rest frozen",
+        "only the adapters train",
+        "a network that trains, with nn.Linear, and an optimizer of torch.optim",
+    ),
+    WhatIf(
+        "half-length",
+        "sequences of half the length",
+        "less context",
+        "a DataLoader that gives integer tensors of (batch, length)",
+    ),
+)
+BY_NAME = {one.name: one for one in WHAT_IFS}
+
+
+def chosen(names: Sequence[str]) -> tuple[WhatIf, ...]:
+    """The changes of these names, in the order of the table; `all` names all."""
+    return WHAT_IFS if "all" in names else tuple(one for one in WHAT_IFS if one.name in names)
