@@ -4,10 +4,12 @@
     python scripts/bundle.py --target darwin-arm64             # for another one
     python scripts/bundle.py --pythons 3.11 3.12 --wheel torchmemlint-0.1.0-py3-none-any.whl
 
-torchmemlint and most of what it needs is pure Python. libcst and PyYAML are compiled, for one platform and one minor
-version of CPython each; but the names of their compiled files carry both, so that those of all minor versions can lie
-side by side. A copy therefore fits one platform and the versions in `--pythons`, no other implementation and no
-free-threaded build. `bundle.json` says so, and the extension looks before it runs anything.
+torchmemlint and most of what it needs is pure Python. libcst is compiled, for one platform and one minor version of
+CPython each; but the names of its compiled files carry both, so that those of all minor versions can lie side by side.
+A copy therefore fits one platform and the versions in `--pythons`, no other implementation and no free-threaded build.
+`bundle.json` says so, and the extension looks before it runs anything.
+
+Left out is what a server never imports: tests, libcst's command for codemods, and PyYAML, which only that one imports.
 
 The packages are resolved and unpacked by uv, since pip reads a package's conditions (`python_version < "3.11"`) for the
 interpreter it runs in and not for the one it is asked about. Where uv is missing, it is installed into a temporary
@@ -30,6 +32,7 @@ from pathlib import Path
 EXTENSION = Path(__file__).resolve().parent.parent
 REPOSITORY = EXTENSION.parent.parent
 BUNDLED = EXTENSION / "bundled"
+EXAMPLE = REPOSITORY / "fixtures" / "TML202-no-op-grad-mode" / "bad_uncalled.py"  # its fix needs libcst
 PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 PLATFORMS = {  # VS Code's names, and uv's
     "linux-x64": "x86_64-manylinux_2_28",
@@ -40,9 +43,12 @@ PLATFORMS = {  # VS Code's names, and uv's
     "darwin-arm64": "aarch64-apple-darwin",
     "win32-x64": "x86_64-pc-windows-msvc",
 }
-# They differ from one installation to the next and are of no use in a copy; `direct_url` names this machine's paths.
 NEEDLESS = re.compile(
+    # They differ between installations and are of no use in a copy; `direct_url` names this machine's paths.
     r"(^|/)(bin|Scripts|__pycache__)/|\.dist-info/(RECORD|WHEEL|INSTALLER|REQUESTED|direct_url\.json|uv_\w+\.json)$|^\.lock$"
+    # A server never imports these.
+    r"|(^|/)tests/|^libcst/(codemod|codegen)/|^libcst/tool\.py$|^_?yaml(_ft)?/|^pyyaml(_ft)?-[^/]*\.dist-info/",
+    re.IGNORECASE,
 )
 
 
@@ -126,10 +132,14 @@ def try_out(pythons: list[str]) -> list[str]:
     for python in pythons:
         path = interpreter(python)
         if path is not None:
-            usage = run(path, "-I", BUNDLED / "run.py", "--libs", "server", "--help")
+            usage = run(path, "-ISB", BUNDLED / "run.py", "--libs", "server", "--help")
             if "torchmemlint server" not in usage:
                 sys.exit(f"The copy has no server, says Python {python}:\n{usage}")
-            run(path, "-I", "-c", f"import sys; sys.path.insert(0, {str(BUNDLED / 'libs')!r}); import pygls, libcst")
+            names = "pygls, libcst, libcst.metadata, torchmemlint.server.session"
+            run(path, "-ISB", "-c", f"import sys; sys.path.insert(0, {str(BUNDLED / 'libs')!r}); import {names}")
+            fix = ["-ISB", BUNDLED / "run.py", "--libs", "check", "--isolated", "--exit-zero", EXAMPLE, "--diff"]
+            if "torch.no_grad()" not in run(path, *fix):
+                sys.exit(f"The copy does not fix {EXAMPLE}, says Python {python}")
             tried.append(python)
     return tried
 
