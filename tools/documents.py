@@ -348,6 +348,7 @@ EDITORS = {
     "zed": "editors/zed/settings.json",
     "pycharm": "editors/pycharm/template.json",
     "sublime": "editors/sublime/LSP.sublime-settings",
+    "jupyterlab": "editors/jupyterlab/torchmemlint.json",
 }
 
 # What services for CI are told, which are files that tests use, too.

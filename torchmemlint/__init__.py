@@ -46,6 +46,8 @@ _HOMES = {
     ),
     **dict.fromkeys(("Confidence", "Doubt"), "torchmemlint.doubts"),
     "ConfigError": "torchmemlint.config.errors",
+    # What `%load_ext torchmemlint` calls; not for programs.
+    **dict.fromkeys(("load_ipython_extension", "unload_ipython_extension"), "torchmemlint.ipython_extension"),
 }
 
 

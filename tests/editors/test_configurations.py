@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from editors.setting import EDITORS, ROOT
 from torchmemlint import __version__
 from torchmemlint.server.settings import ClientSettings, read_settings
@@ -36,6 +38,23 @@ def test_sublime_text() -> None:
     assert client["selector"] == "source.python"
     assert set(client) == {"enabled", "command", "selector", "initializationOptions"}
     told(client["initializationOptions"])
+
+
+def test_jupyterlab() -> None:
+    """https://jupyterlab-lsp.readthedocs.io/en/latest/Configuring.html"""
+    manager = json.loads((EDITORS / "jupyterlab" / "torchmemlint.json").read_text())["LanguageServerManager"]
+    server = manager["language_servers"]["torchmemlint"]
+    assert set(server) == {"version", "argv", "languages", "mime_types", "display_name"}
+    assert (server["version"], server["argv"], server["languages"]) == (2, COMMAND, ["python"])
+
+
+def test_jupyterlab_takes_its_configuration() -> None:
+    library = pytest.importorskip("jupyter_lsp", reason="jupyter-lsp is not installed")
+    configuration = pytest.importorskip("traitlets.config").Config
+    found = configuration(json.loads((EDITORS / "jupyterlab" / "torchmemlint.json").read_text()))
+    manager = library.LanguageServerManager(config=found, autodetect=False)
+    manager.initialize()
+    assert [session.argv for session in manager.sessions.values()] == [COMMAND]
 
 
 def test_pycharm() -> None:
