@@ -13,6 +13,8 @@ import pytest
 
 from torchmemlint.config.layers import read_layer
 from torchmemlint.config.options import OPTIONS
+from torchmemlint.rules import docs
+from torchmemlint.rules.base import Rule
 from torchmemlint.rules.registry import all_rules
 
 if sys.version_info >= (3, 11):
@@ -115,6 +117,36 @@ def test_the_pages_of_the_rules_are_up_to_date() -> None:
     for name, make in TOOL.PAGES.items():
         assert make() == text_of(name), "run python tools/documents.py"
     assert TOOL.left_over() == []
+
+
+FIRST_SCREEN = 16  # lines of a rule's page
+ASKED = ("101", "102", "103", "104", "105", "201", "202", "203", "301", "304", "401", "502", "504", "506", "603", "604")
+
+
+@pytest.mark.parametrize("number", ASKED)
+def test_a_page_answers_on_its_first_screen(number: str) -> None:
+    first = text_of(f"docs/rules/TML{number}.md").splitlines()[:FIRST_SCREEN]
+    assert any(
+        re.match(r"- \*\*Cost\*\*: .*(\d|nothing).*(measured on an|on the simulated card)", line) for line in first
+    )
+    assert any(line.startswith("- **Fix**: ") for line in first)
+    assert any(line.startswith("- **Leave it** ") for line in first)
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
+def test_a_rule_lists_when_it_stays_silent(rule: Rule) -> None:
+    text = docs.page(rule).when_it_stays_silent
+    assert rule.code.startswith("TML0") or "\n- " in f"\n{text}"
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
+def test_a_cost_is_that_of_the_experiment(rule: Rule) -> None:
+    costs = re.findall(r"^- \*\*Cost\*\*: (.*)$", text_of(f"docs/rules/{rule.code}.md"), re.MULTILINE)
+    kept = json.loads(text_of("docs/impact.json"))
+    found = [one for run in ("cuda", "simulated") for one in kept[run]["outcomes"] if one["code"] == rule.code]
+    assert bool(costs) == bool(found)
+    for cost in costs:
+        assert any(f"({one['title']}" in cost for one in found)
 
 
 PRECISION = json.loads(text_of("docs/precision.json"))

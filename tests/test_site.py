@@ -77,6 +77,38 @@ def test_files_of_the_repository_are_pages(site: Path) -> None:
     assert "torchmemlint" in (site / "source" / "editors" / "zed" / "settings-json" / "index.html").read_text()
 
 
+def edit_link(site: Path, page: str) -> str:
+    text = (site / page / "index.html").read_text(encoding="utf-8")
+    found = re.search(r'href="https://github\.com/torchmemlint/torchmemlint/edit/main/([^"]*)"', text)
+    return found[1] if found else ""
+
+
+def test_pages_can_be_edited_where_they_are_written(site: Path) -> None:
+    assert edit_link(site, "install") == "docs/install.md"
+    assert edit_link(site, "changelog") == "CHANGELOG.md"
+    assert edit_link(site, "rules/TML101") == "torchmemlint/rules/graphs/tml101_graph_accumulation.md"
+    assert edit_link(site, "rules") == edit_link(site, "source/editors/zed/settings-json") == ""
+    for page in site.rglob("index.html"):
+        link = edit_link(site, page.parent.relative_to(site).as_posix())
+        assert not link or (ROOT / link).is_file(), page
+
+
+def test_the_changelog_is_a_page(site: Path) -> None:
+    page = (site / "changelog" / "index.html").read_text(encoding="utf-8")
+    assert "The first release." in page
+    assert 'href="../precision/"' in page
+
+
+def test_pages_ask_nothing_of_other_servers(site: Path) -> None:
+    loaded = re.compile(
+        r'<(?:script|img|iframe)[^>]* src="(http[^"]*)"|<link[^>]* rel="stylesheet"[^>]*href="(http[^"]*)"'
+    )
+    for page in site.rglob("*.html"):
+        assert loaded.search(page.read_text(encoding="utf-8")) is None, page
+    for picture in site.rglob("*.svg"):
+        assert "url(http" not in picture.read_text(encoding="utf-8"), picture
+
+
 def test_every_word_can_be_searched_for(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
     locations = {entry["location"] for entry in index["docs"]}

@@ -1,11 +1,11 @@
-"""The chart of the README: what six patterns cost, with and without them, from docs/impact.json."""
+"""Charts of what patterns cost, with and without them, from docs/impact.json: six for the README, all for its page."""
 
 from __future__ import annotations
 
 import json
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torchmemlint.runtime.experiments.outcome import Outcome
@@ -19,27 +19,59 @@ _TOLD = {  # the experiment's title, and what the chart calls it
     "a graph retained for nobody": "retain_graph that nobody needs (TML105)",
     "attention written out": "attention written out (TML304)",
 }
+NOTICEABLE = 0.05  # the share that must be saved to be shown
 _WIDTH, _ROW, _LEFT, _FULL = 760, 46, 14, 560
-_STYLE = """text { font: 13px system-ui, sans-serif; fill: #1f2328 } .small { font-size: 11px; fill: #59636e }
+_STYLE = """.page { fill: #fff }
+text { font: 13px system-ui, sans-serif; fill: #1f2328 } .small { font-size: 11px; fill: #59636e }
 .bad { fill: #cf222e } .good { fill: #1a7f37 }
 @media (prefers-color-scheme: dark) {
+.page { fill: #0d1117 }
 text { fill: #f0f6fc } .small { fill: #9198a1 } .bad { fill: #f85149 } .good { fill: #3fb950 } }"""
 
 
 def chart() -> str:
-    """The chart as SVG."""
+    """Six patterns on the simulated card, as SVG."""
+    kept = _kept()
+    run = kept.get("simulated") or kept["cpu"]
+    known = {outcome.title: outcome for outcome in _outcomes(run)}
+    return _drawn("What six patterns cost", [(words, known[title]) for title, words in _TOLD.items()], run)
+
+
+def chart_of(effect: str) -> str:
+    """Every pattern that showed in a figure ("growth" or "peak") on a GPU, the most wasteful first, as SVG."""
+    run = _kept()["cuda"]
+    told = [one for one in _outcomes(run) if one.effect.value == effect and _share(one) <= 1 - NOTICEABLE]
+    told.sort(key=_share)
+    what = {"growth": "What grows with each step", "peak": "What is higher at the peak"}[effect]
+    return _drawn(what, [(f"{one.title} ({one.code})", one) for one in told], run)
+
+
+def _kept() -> dict[str, Any]:
+    kept: dict[str, Any] = json.loads((ROOT / "docs" / "impact.json").read_text(encoding="utf-8"))
+    return kept
+
+
+def _outcomes(run: dict[str, Any]) -> list[Outcome]:
     from torchmemlint.runtime.experiments.outcome import Outcome
 
-    kept = json.loads((ROOT / "docs" / "impact.json").read_text(encoding="utf-8"))
-    run = kept.get("simulated") or kept["cpu"]
-    known = {outcome.title: outcome for outcome in map(Outcome.from_json, run["outcomes"])}
-    told = [(words, known[title]) for title, words in _TOLD.items()]
+    return [Outcome.from_json(one) for one in run["outcomes"]]
+
+
+def _share(outcome: Outcome) -> float:
+    """What is left without the pattern, of what there was with it."""
+    bad, good, _ = figures(outcome)
+    return good / bad if bad else 1.0
+
+
+def _drawn(title: str, told: list[tuple[str, Outcome]], run: dict[str, Any]) -> str:
+    """A chart with two bars for each outcome."""
     where = f"{run['backend']}, torch {run['torch']}, {run['date']}"
     height = 60 + _ROW * len(told)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
-        'role="img" aria-label="What six patterns cost, with and without them">',
+        f'role="img" aria-label="{escape(title)}, with and without them">',
         f"<style>{_STYLE}</style>",
+        f'<rect class="page" width="{_WIDTH}" height="{height}" rx="6"/>',  # whatever the page around it is like
     ]
     for number, (words, outcome) in enumerate(told):
         parts += _row(20 + number * _ROW, words, outcome)

@@ -390,10 +390,12 @@ BENCHMARK = beside("benchmark_tables")
 PRECISION = beside("precision_tables")
 STAGES = beside("rule_stages")
 RULE_PAGES = beside("rule_pages")
+CHARTS = beside("cost_chart")
 MAKERS: dict[str, Callable[[], str]] = {
     **beside("adoption_example").MAKERS,
     **beside("card_tables").MAKERS,
     **beside("gpu_tables").MAKERS,
+    **beside("option_table").MAKERS,
     **beside("memory_tables").MAKERS,
     **PRECISION.MAKERS,
     **beside("suite_tables").MAKERS,
@@ -449,7 +451,10 @@ def settings_schema() -> str:
 # Files that are written as a whole.
 FILES: dict[Path, Callable[[], str]] = {
     ROOT / "docs" / "torchmemlint.schema.json": settings_schema,
-    ROOT / "docs" / "images" / "costs.svg": beside("cost_chart").chart,
+    ROOT / "docs" / "images" / "costs.svg": CHARTS.chart,
+    ROOT / "docs" / "images" / "growth.svg": functools.partial(CHARTS.chart_of, "growth"),
+    ROOT / "docs" / "images" / "peak.svg": functools.partial(CHARTS.chart_of, "peak"),
+    ROOT / "docs" / "images" / "terminal.svg": beside("terminal_picture").picture,
 }
 
 

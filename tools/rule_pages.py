@@ -21,6 +21,7 @@ from torchmemlint.rules import docs
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.families import FAMILIES, Family
 from torchmemlint.rules.registry import all_rules
+from torchmemlint.sizes import format_size
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "fixtures"
@@ -82,6 +83,7 @@ def page(rule: Rule, told: Callable[[str], str]) -> str:
     text = re.sub(
         r"^(Severity: .*)$", rf"\1 · Family: [{family.title}](../{family.page}.md)", text, count=1, flags=re.M
     )
+    text = with_costs(text, rule)
     before, references = text.split("## References", 1)
     parts = [*examples(rule), *figures(rule), *precision(told(rule.code))]
     return HEADER + before + "".join(f"{part}\n\n" for part in parts) + "## References" + references
@@ -204,6 +206,47 @@ def figures(rule: Rule) -> Iterator[str]:
         note = f" ({one.note})" if one.note else ""
         lines.append(f"| {one.title}{note} | {one.effect.value} | {table.change(one)} | {told.get(one.title, '-')} |")
     yield "\n".join(lines)
+
+
+def with_costs(text: str, rule: Rule) -> str:
+    """A page whose first screen also says what the pattern was measured to cost, where it was."""
+    listed = "\n".join(f"- **Cost**: {cost}" for cost in costs(rule))
+    if not listed:
+        return text
+    if IN_SHORT in text:
+        return text.replace(IN_SHORT, f"{IN_SHORT}{listed}\n", 1)
+    return text.replace("## What it does", f"{IN_SHORT}{listed}\n\n## What it does", 1)
+
+
+IN_SHORT = "## In short\n\n"
+_COSTS = {  # of a figure: what more of it is called, for what was with the pattern and what was without it
+    "growth": "{saved} more GPU memory with each step",
+    "peak": "{bad} of GPU memory at the peak instead of {good}",
+    "host peak": "{bad} of CPU memory at the peak instead of {good}",
+    "host growth": "{saved} more CPU memory with each step",
+    "time": "{bad} per step instead of {good}",
+    "worker memory": "{bad} of CPU memory in the workers instead of {good}",
+    "driver calls": "{bad} requests to the driver in each step instead of {good}",
+}
+
+
+def costs(rule: Rule) -> Iterator[str]:
+    """What each experiment of a rule showed on a GPU, in a sentence; what it did not save is said, too."""
+    from torchmemlint.runtime.experiments import table
+    from torchmemlint.runtime.experiments.outcome import Outcome
+
+    real, simulated = impact()["cuda"], impact()["simulated"]
+    on_gpu = [one for one in map(Outcome.from_json, real["outcomes"]) if one.code == rule.code]
+    for one in on_gpu or [one for one in map(Outcome.from_json, simulated["outcomes"]) if one.code == rule.code]:
+        where = one.backend.partition("(")[2].partition(",")[0].removesuffix(")") if on_gpu else "on the simulated card"
+        where = f"measured on an {where}" if on_gpu else where
+        bad, good = (table.figure(side, one.effect).removesuffix("/step") for side in (one.bad, one.good))
+        if one.saved is None or bad == good or one.saved <= table.NOTICEABLE * (one.bad.of(one.effect) or 0):
+            yield f"nothing that showed ({one.title}: {table.change(one)}; {where}, in a small program)"
+            continue
+        saved = format_size(one.saved)
+        said = _COSTS[one.effect.value].format(saved=saved, bad=bad, good=good)
+        yield f"{said} ({one.title}; {where}, in a small program)"
 
 
 def precision(told: str) -> Iterator[str]:

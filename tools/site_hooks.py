@@ -23,6 +23,8 @@ LINK = re.compile(r"\]\((?P<target>\.\./[^)#\s]*)(?P<anchor>#[^)\s]*)?\)")
 LANGUAGES = {".el": "elisp", ".mjs": "javascript", ".rs": "rust", ".sublime-settings": "json", ".yml": "yaml"}
 NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 SITE = "https://torchmemlint.readthedocs.io/"
+CHANGELOG = "CHANGELOG.md"  # a page of its own, in the navigation
+EDIT = "https://github.com/torchmemlint/torchmemlint/edit/main/"
 
 
 def outside(page: str, target: str) -> str | None:
@@ -35,7 +37,7 @@ def outside(page: str, target: str) -> str | None:
 
 def source_page(path: str) -> str:
     """Where the page with a file's text is; its name has no second ending, which servers would take for a file's."""
-    return f"source/{path.replace('.', '-')}.md"
+    return "changelog.md" if path == CHANGELOG else f"source/{path.replace('.', '-')}.md"
 
 
 def links(page: str, text: str) -> Iterator[str]:
@@ -49,6 +51,8 @@ def links(page: str, text: str) -> Iterator[str]:
 def text_page(path: str) -> str:
     """A file's text as a page."""
     text = (ROOT / path).read_text(encoding="utf-8")
+    if path == CHANGELOG:
+        return text.replace("](docs/", "](")
     if path.endswith(".md"):
         return NOT_SEARCHED + text
     suffix = Path(path).suffix
@@ -62,11 +66,30 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     found = {path for file in files.documentation_pages() for path in links(file.src_uri, file.content_string)}
     for path in sorted(found):
         page = File.generated(config, source_page(path), content=text_page(path))
-        page.inclusion = InclusionLevel.NOT_IN_NAV
+        if path != CHANGELOG:
+            page.inclusion = InclusionLevel.NOT_IN_NAV
         files.append(page)
     for uri, text in schemas().items():
         files.append(File.generated(config, uri, content=text))
     return files
+
+
+def edited(page: str) -> str | None:
+    """The file of the repository in which a page's text is written; None for those that nobody edits."""
+    if page == source_page(CHANGELOG):
+        return CHANGELOG
+    rule = re.fullmatch(r"rules/TML(\d+)\.md", page)
+    if rule is not None:
+        [path] = (ROOT / "torchmemlint" / "rules").glob(f"*/tml{rule[1]}_*.md")
+        return path.relative_to(ROOT).as_posix()
+    return f"docs/{page}" if (ROOT / "docs" / page).is_file() and page != "rules/README.md" else None
+
+
+def on_pre_page(page: Page, config: MkDocsConfig, files: Files) -> Page:
+    """Gives a page the link to edit it. With mkdocs's setting for it, pages ask GitHub for the number of stars."""
+    path = edited(page.file.src_uri)
+    page.edit_url = None if path is None else EDIT + path
+    return page
 
 
 def schemas() -> dict[str, str]:

@@ -16,6 +16,7 @@ from torchmemlint.rules.base import Rule
 from torchmemlint.rules.listed import body
 
 SECTIONS = {
+    "In short": "in_short",
     "What it does": "what_it_does",
     "Why it costs memory": "why_it_costs_memory",
     "Example": "example",
@@ -24,6 +25,7 @@ SECTIONS = {
     "When it stays silent": "when_it_stays_silent",
     "References": "references",
 }
+OPTIONAL = ("In short",)  # the fix, and when not to care
 REQUIRED = ("What it does", "Why it costs memory")  # the least that a plugin's rule says
 _HEADING = re.compile(r"##\s+(?P<title>.+?)\s*#*$")
 _FENCE = re.compile(r"\s*(?P<fence>```+|~~~+)")
@@ -57,6 +59,7 @@ class Page:
     on: bool  # on by default
     fix: Applicability | None  # the best that its fixes have
     status: str  # how far it has come, and since which release: "stable since 0.1"
+    in_short: str
     what_it_does: str
     why_it_costs_memory: str
     example: str
@@ -72,7 +75,7 @@ def page(rule: Rule | type[Rule]) -> Page:
     # The class's own: an inherited docstring would describe another rule.
     text = body(kind.page) if kind.page is not None else inspect.cleandoc(kind.__dict__.get("__doc__") or "")
     found = _sections(text, kind.code)
-    needed = SECTIONS if kind.code.startswith(OWN) else REQUIRED
+    needed = [title for title in SECTIONS if title not in OPTIONAL] if kind.code.startswith(OWN) else REQUIRED
     missing = [title for title in needed if not found.get(title)]
     if missing:
         raise PageError(f"{kind.code}: no text for {', '.join(f'`## {title}`' for title in missing)}")
