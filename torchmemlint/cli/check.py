@@ -92,6 +92,8 @@ def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
             raise click.UsageError("--executor is for files, not for standard input.")
         named = (options["stdin_filename"] or Path("-")).absolute()
         request = replace(request, sieve=sieve_for((named,), resolver, options))
+        resolver.settings_for(named.parent)
+        _warn(resolver, output)
         report = _check_input(options["stdin_filename"], request, output, force_exclude=options["force_exclude"])
     else:
         found = find_files(
@@ -110,11 +112,18 @@ def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
             _show_settings(found, resolver)
             return 0
         request = replace(request, files=found, sieve=sieve_for(found, resolver, options), apart=True)
+        _warn(resolver, output)
         if options["prove"] is not None:
             request = _proven(request, options["prove"], output)
         with opened(options, resolver.given.plugins or ()) as executor:
             report = _check_files(replace(request, executor=executor), output)
     return exit_code(report, output)
+
+
+def _warn(resolver: Resolver, output: Output) -> None:
+    """Say what there is to know of the settings."""
+    for notice in () if output.silent else resolver.notices():
+        complain("warning", notice)
 
 
 def _settled(options: dict[str, Any], settings: Settings) -> dict[str, Any]:

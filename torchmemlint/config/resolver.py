@@ -62,6 +62,11 @@ class Resolver:
         """What stands over all configuration files."""
         return self._layer
 
+    def notices(self) -> tuple[str, ...]:
+        """What there is to say of the settings that were asked for so far, each once."""
+        known = (*self._by_directory.values(), *([self._fallback] if self._fallback is not None else []))
+        return tuple(dict.fromkeys(notice for settings in known for notice in settings.notices))
+
     def settings_for(self, directory: Path) -> Settings:
         """The settings for the files in an absolute directory."""
         if (known := self._by_directory.get(directory)) is not None:

@@ -12,7 +12,7 @@ from torchmemlint.config.errors import ConfigError, did_you_mean
 from torchmemlint.config.presets import BY_NAME
 from torchmemlint.immutable import immutable
 from torchmemlint.rules import registry
-from torchmemlint.rules.base import Stage
+from torchmemlint.rules.base import Rule, Stage
 from torchmemlint.rules.registry import RuleSet
 
 # About files that cannot be read and comments that silence nothing: reported whatever is selected, unless ignored.
@@ -90,7 +90,24 @@ def enabled(
     early = {rule.code for rule in rules.rules if rule.stage is Stage.PREVIEW}
     if preview.on:
         early -= named if preview.explicit else early
-    return frozenset(on - early)
+    late = {rule.code for rule in rules.rules if rule.stage is Stage.DEPRECATED}
+    return frozenset(on - early - (late - named))
+
+
+def deprecations(layers: Sequence[Selection], rules: RuleSet) -> tuple[str, ...]:
+    """A sentence for each deprecated rule that a layer turns on by its code or name, with what takes its place."""
+    chosen = (selector for layer in layers for selector in (*(layer.select or ()), *layer.extend_select))
+    codes = (code for selector in chosen if specificity(selector) == _EXACT for code in expand(selector, rules))
+    found = (rules.by_code[code] for code in dict.fromkeys(codes))
+    return tuple(_farewell(rule, rules) for rule in found if rule.stage is Stage.DEPRECATED)
+
+
+def _farewell(rule: Rule, rules: RuleSet) -> str:
+    said = f"rule {rule.code} ({rule.name}) is deprecated and will be removed in a later release"
+    if not rule.instead:
+        return said
+    successor = rules.by_code.get(rule.instead)
+    return f"{said}; select {rule.instead}{f' ({successor.name})' if successor is not None else ''} instead"
 
 
 def allowed(layers: Sequence[Selection], rules: RuleSet) -> frozenset[str]:

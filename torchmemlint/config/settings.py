@@ -16,7 +16,7 @@ from torchmemlint.config.names import BASELINE
 from torchmemlint.config.patterns import Text, any_matches, below, matches, validate
 from torchmemlint.config.presets import BY_NAME
 from torchmemlint.config.requirement import Required
-from torchmemlint.config.selection import Preview, Selection, allowed, enabled, expand, specificity
+from torchmemlint.config.selection import Preview, Selection, allowed, deprecations, enabled, expand, specificity
 from torchmemlint.doubts import Confidence
 from torchmemlint.findings import Applicability, Severity
 from torchmemlint.immutable import immutable
@@ -73,6 +73,7 @@ class Settings:
     contracts: tuple[Framework, ...] = ()  # besides the linter's own
     limits: Limits = DEFAULT
     plugins: tuple[str, ...] = ()  # what brings rules besides the linter's own and those of installed plugins
+    notices: tuple[str, ...] = ()  # what the reader of a report should know of these settings
 
     @property
     def target_torch(self) -> str | None:
@@ -141,12 +142,13 @@ def resolve(layers: Layer | Sequence[Layer], root: Path, source: Path | None, gi
     for pattern in (*(layer.exclude or ()), *(layer.extend_exclude or ()), *(pattern for pattern, _ in ignores)):
         validate(pattern, source)
     preview = Preview(layer.preview is not False, layer.explicit_preview_rules is True)
+    chosen = (*map(_of_rules, chain), *given.selections)
     fixable = allowed((*map(_of_fixes, chain), *given.fixable), rules)
     return Settings(
         root=root,
         source=source,
         preset=layer.preset or "default",
-        rules=enabled((*map(_of_rules, chain), *given.selections), rules, preview),
+        rules=enabled(chosen, rules, preview),
         preview=preview,
         per_file_ignores=tuple(
             (pattern, frozenset().union(*(expand(selector, rules) for selector in selectors)))
@@ -174,6 +176,7 @@ def resolve(layers: Layer | Sequence[Layer], root: Path, source: Path | None, gi
         contracts=layer.contracts or (),
         limits=limits_of(layer.limits),
         plugins=layer.plugins or (),
+        notices=deprecations(chosen, rules),
     )
 
 

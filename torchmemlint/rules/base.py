@@ -27,7 +27,7 @@ class Stage(enum.Enum):
 
     PREVIEW = "preview"  # not yet right often enough, or not yet shown to be: `--no-preview` turns it off
     STABLE = "stable"
-    DEPRECATED = "deprecated"  # a later release will not have it
+    DEPRECATED = "deprecated"  # a later release will not have it: on only where its own code or name selects it
 
 
 class Rule(ABC):
@@ -46,6 +46,7 @@ class Rule(ABC):
     fix: ClassVar[Applicability | None] = None  # the best applicability of its fixes
     tag: ClassVar[Tag | None] = None
     stage: ClassVar[Stage] = Stage.STABLE
+    instead: ClassVar[str] = ""  # of a deprecated rule: the code of the one that takes its place
     version: ClassVar[str] = ""  # of the release with which it came to that stage, as "0.1", if it is known
     url: ClassVar[str] = ""  # where a plugin's rule has a page; our own have theirs in the documentation
     page: ClassVar[Path | None] = None  # of a rule of our own

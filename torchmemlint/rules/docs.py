@@ -41,7 +41,9 @@ _STAGES = {
         "This rule is in preview: too few of its findings in real code have been read, or too few of these were right. "
         "It is on like the others; `--no-preview` turns it off.",
     ),
-    "deprecated": ("This rule is deprecated: a later release will not have it.",),
+    "deprecated": (
+        "This rule is deprecated: a later release will not have it. It is off unless its own code or name selects it.",
+    ),
 }
 
 
@@ -59,6 +61,7 @@ class Page:
     on: bool  # on by default
     fix: Applicability | None  # the best that its fixes have
     status: str  # how far it has come, and since which release: "stable since 0.1"
+    instead: str  # of a deprecated rule: the code of the one that takes its place
     in_short: str
     what_it_does: str
     why_it_costs_memory: str
@@ -80,7 +83,7 @@ def page(rule: Rule | type[Rule]) -> Page:
     if missing:
         raise PageError(f"{kind.code}: no text for {', '.join(f'`## {title}`' for title in missing)}")
     fields = {field: found.get(title, "") for title, field in SECTIONS.items()}
-    return Page(kind.code, kind.name, kind.severity, kind.on, kind.fix, status(kind), **fields)
+    return Page(kind.code, kind.name, kind.severity, kind.on, kind.fix, status(kind), kind.instead, **fields)
 
 
 def status(rule: Rule | type[Rule]) -> str:
@@ -104,6 +107,8 @@ def to_markdown(page: Page) -> str:
         f"Status: {page.status}",
     )
     parts = [f"# {page.name} ({page.code})", " · ".join(facts), *_STAGES.get(page.status.split()[0], ())]
+    if page.instead:
+        parts.append(f"Select **{page.instead}** instead.")
     for title, field in SECTIONS.items():
         if text := getattr(page, field):
             parts += [f"## {title}", text]

@@ -251,6 +251,7 @@ _ATTRIBUTES: tuple[tuple[str, Any, str], ...] = (
     ("tag", Tag | None, "a `Tag` or `None`"),
     ("url", str, "an address, or an empty string"),
     ("stage", Stage, "a `Stage`"),
+    ("instead", str, "the code of a rule, or an empty string"),
     ("version", str, "a release such as `0.1`, or an empty string"),
 )
 
