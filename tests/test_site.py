@@ -96,6 +96,7 @@ def test_pages_can_be_edited_where_they_are_written(site: Path) -> None:
 def test_the_changelog_is_a_page(site: Path) -> None:
     page = (site / "changelog" / "index.html").read_text(encoding="utf-8")
     assert "The first release." in page
+    assert 'id="010"' in page
     assert 'href="../precision/"' in page
 
 

@@ -52,7 +52,8 @@ def text_page(path: str) -> str:
     """A file's text as a page."""
     text = (ROOT / path).read_text(encoding="utf-8")
     if path == CHANGELOG:
-        return text.replace("](docs/", "](")
+        text = re.sub(r"^## \[Unreleased\]\n+(?=## )", "", text, flags=re.MULTILINE)  # nothing is
+        return re.sub(r"^## \[(.*?)\]", r"## \1", text, flags=re.MULTILINE).replace("](docs/", "](")
     if path.endswith(".md"):
         return NOT_SEARCHED + text
     suffix = Path(path).suffix

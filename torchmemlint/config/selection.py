@@ -94,12 +94,9 @@ def enabled(
     return frozenset(on - early - (late - named))
 
 
-def deprecations(layers: Sequence[Selection], rules: RuleSet) -> tuple[str, ...]:
-    """A sentence for each deprecated rule that a layer turns on by its code or name, with what takes its place."""
-    chosen = (selector for layer in layers for selector in (*(layer.select or ()), *layer.extend_select))
-    codes = (code for selector in chosen if specificity(selector) == _EXACT for code in expand(selector, rules))
-    found = (rules.by_code[code] for code in dict.fromkeys(codes))
-    return tuple(_farewell(rule, rules) for rule in found if rule.stage is Stage.DEPRECATED)
+def deprecations(on: frozenset[str], rules: RuleSet) -> tuple[str, ...]:
+    """A sentence for each deprecated rule that is on, with what takes its place."""
+    return tuple(_farewell(rule, rules) for rule in rules.rules if rule.stage is Stage.DEPRECATED and rule.code in on)
 
 
 def _farewell(rule: Rule, rules: RuleSet) -> str:

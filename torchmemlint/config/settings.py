@@ -142,13 +142,13 @@ def resolve(layers: Layer | Sequence[Layer], root: Path, source: Path | None, gi
     for pattern in (*(layer.exclude or ()), *(layer.extend_exclude or ()), *(pattern for pattern, _ in ignores)):
         validate(pattern, source)
     preview = Preview(layer.preview is not False, layer.explicit_preview_rules is True)
-    chosen = (*map(_of_rules, chain), *given.selections)
+    on = enabled((*map(_of_rules, chain), *given.selections), rules, preview)
     fixable = allowed((*map(_of_fixes, chain), *given.fixable), rules)
     return Settings(
         root=root,
         source=source,
         preset=layer.preset or "default",
-        rules=enabled(chosen, rules, preview),
+        rules=on,
         preview=preview,
         per_file_ignores=tuple(
             (pattern, frozenset().union(*(expand(selector, rules) for selector in selectors)))
@@ -176,7 +176,7 @@ def resolve(layers: Layer | Sequence[Layer], root: Path, source: Path | None, gi
         contracts=layer.contracts or (),
         limits=limits_of(layer.limits),
         plugins=layer.plugins or (),
-        notices=deprecations(chosen, rules),
+        notices=deprecations(on, rules),
     )
 
 
