@@ -60,22 +60,23 @@ def _html(where: str, finding: Finding) -> str:
 
     severity = finding.severity.value
     colour = _COLOURS[severity]
-    words = "".join(
-        f"<code>{escape(part)}</code>" if number % 2 else escape(part)
-        for number, part in enumerate(finding.message.split("`"))
-    )
     link = (
         f'<a href="{rule_url(finding.code)}" target="_blank" rel="noopener">{finding.code} {escape(finding.name)}</a>'
     )
-    fix = (
-        ""
-        if finding.fix is None
-        else f"<div>Fix ({finding.fix.applicability.value}): {escape(finding.fix.message)}</div>"
-    )
+    fix = ""
+    if finding.fix is not None:
+        fix = f"<div>Fix ({finding.fix.applicability.value}): {_with_code(finding.fix.message)}</div>"
     return (
         f'<div style="border-left: 3px solid {colour}; padding: 2px 0 2px 8px; margin: 4px 0">'
-        f'<div><b style="color: {colour}">{severity}</b> {link}, {escape(where)}</div><div>{words}</div>{fix}</div>'
+        f'<div><b style="color: {colour}">{severity}</b> {link}, {escape(where)}</div>'
+        f"<div>{_with_code(finding.message)}</div>{fix}</div>"
     )
+
+
+def _with_code(text: str) -> str:
+    """A sentence as HTML, with what stands between backticks as code."""
+    parts = enumerate(text.split("`"))
+    return "".join(f"<code>{escape(part)}</code>" if number % 2 else escape(part) for number, part in parts)
 
 
 class Watcher:

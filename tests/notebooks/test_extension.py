@@ -106,7 +106,7 @@ def test_it_is_html_in_a_browser(tmp_path: Path) -> None:
     html = session(tmp_path, *cells)["outputs"][-1]["shown"][0]["text/html"]
     assert '<a href="https://torchmemlint.readthedocs.io/rules/TML101/"' in html
     assert "<code>total += loss</code>" in html
-    assert "Fix (safe): Detach" in html
+    assert "Fix (safe): Detach <code>loss</code>" in html
 
 
 def test_the_magic_shows_all_and_unloading_ends_it(tmp_path: Path) -> None:
