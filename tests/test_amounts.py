@@ -10,6 +10,7 @@ from torchmemlint.amounts import LITTLE, MUCH, Amount, largest, total
 from torchmemlint.api import check_source
 from torchmemlint.doubts import Confidence, Doubt
 from torchmemlint.findings import Severity
+from torchmemlint.report.message import Basis, message_of
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,9 @@ def test_severity_follows_bytes(rows: int, severity: Severity, confidence: Confi
     (found,) = check_source(program(rows), select=["TML501"], settings={"confidence": "possible"})
     assert (found.severity, found.confidence) == (severity, confidence)
     assert found.amount == Amount(rows * 4096)
-    assert found.amount.words in found.message
+    cost = message_of(found).cost
+    assert cost is not None
+    assert (cost.text, cost.basis) == (found.amount.words, Basis.ESTIMATED)
     assert (found.doubts == (Doubt.LITTLE,)) is (confidence is Confidence.POSSIBLE)
 
 

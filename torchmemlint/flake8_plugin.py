@@ -45,7 +45,7 @@ class Plugin:
         """Yield (row, column from 0, text, plugin) for what is found in the file."""
         from torchmemlint.engine.one_file import check_source, is_relevant
         from torchmemlint.engine.runner import profile_for
-        from torchmemlint.report.places import caveat
+        from torchmemlint.report.message import message_of
         from torchmemlint.source.discovery import is_excluded
 
         path = Path(self._filename).absolute()
@@ -57,8 +57,8 @@ class Plugin:
         data = text.encode("utf-8", "surrogatepass")
         for finding in check_source(text, path, profile, relevant=is_relevant(data, profile.contracts)):
             start = finding.span.start
-            aside = f" ({caveat(finding)})" if finding.doubts else ""
-            yield start.row, start.column - 1, f"{finding.code} {finding.message}{aside}", type(self)
+            text = " ".join((finding.message, *message_of(finding).asides))
+            yield start.row, start.column - 1, f"{finding.code} {text}", type(self)
 
     @classmethod
     def _settings(cls) -> Resolver:

@@ -13,6 +13,7 @@ from torchmemlint.census.counting import Found, Project, census_of
 from torchmemlint.census.labels import LabelsError, read_labels, sample, wilson
 from torchmemlint.cli.main import main
 
+NOTHING = '{"schema_version": 1, "findings": []}'
 SCHEMA = json.loads((files("torchmemlint.census") / "schema.json").read_text())
 
 
@@ -77,7 +78,7 @@ def test_reports_of_check(corpus: Path) -> None:
     Path("all.json").write_text(report)
     alone = command("leaky", "--isolated", "--select", "TML101", "--output-format", "json")[1]
     Path("alone.json").write_text(alone)
-    Path("nothing.json").write_text("[]")
+    Path("nothing.json").write_text(NOTHING)
     told = taken("all.json", "alone.json", "nothing.json")
     assert [(one["name"], one["files"], one["findings"]) for one in told["projects"]] == [
         ("alone", None, 2),
@@ -184,9 +185,9 @@ def test_refused(corpus: Path, arguments: tuple[str, ...], message: str) -> None
     Path("broken.json").write_text("{")
     Path("strange.json").write_text('[{"code": 1}]')
     Path("old.json").write_text('{"version": 0}')
-    Path("nothing.json").write_text("[]")
+    Path("nothing.json").write_text(NOTHING)
     Path("sub").mkdir()
-    Path("sub/nothing.json").write_text("[]")
+    Path("sub/nothing.json").write_text(NOTHING)
     code, _, err = command("census", *arguments)
     assert code == 2
     assert message in " ".join(err.split())

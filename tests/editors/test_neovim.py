@@ -46,7 +46,7 @@ def test_it_shows_the_problems_and_fixes_them(neovim: str, tmp_path: Path) -> No
     found = [(one["code"], one["line"], one["column"], one["severity"]) for one in seen["diagnostics"]]
     assert found == [("TML105", 16, 12, 2), ("TML101", 18, 12, 1), ("TML201", 26, 17, 2), ("TML301", 34, 62, 3)]
     assert {one["source"] for one in seen["diagnostics"]} == {"torchmemlint"}
-    assert seen["hover"].startswith("# graph-accumulation (TML101)")
+    assert seen["hover"].startswith("**TML101** graph-accumulation")
 
     fix, *others = (title for title in seen["titles"] if "TML101" in title)
     assert fix == "Fix TML101: Detach `loss` from its graph"

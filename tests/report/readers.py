@@ -66,7 +66,7 @@ def _object(one: dict[str, Any], root: Path) -> Found:
 
 
 def json_list(text: str, root: Path) -> list[Found]:
-    return [_object(one, root) for one in json.loads(text)]
+    return [_object(one, root) for one in json.loads(text)["findings"]]
 
 
 def json_lines(text: str, root: Path) -> list[Found]:

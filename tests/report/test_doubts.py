@@ -94,7 +94,7 @@ def test_what_is_folded_tells_it_too() -> None:
     ],
 )
 def test_json_and_sarif_have_fields_for_it(finding: Finding, confidence: str, doubts: list[dict[str, str]]) -> None:
-    (found,) = json.loads(render(report(finding), "json"))
+    (found,) = json.loads(render(report(finding), "json"))["findings"]
     assert (found["confidence"], found["doubts"]) == (confidence, doubts)
     assert json.loads(render(report(finding), "json-lines")) == found
     (result,) = json.loads(render(report(finding), "sarif"))["runs"][0]["results"]
@@ -124,7 +124,7 @@ def test_services_show_it(doubted: RunReport) -> None:
     assert f"\nlikely: {ONE}\n" in plain(render(doubted, "github"), "github")
     assert json.loads(render(doubted, "gitlab"))[0]["description"].endswith(f"(likely: {ONE}) (see src/meter.py:3)")
     assert json.loads(render(doubted, "rdjson"))["diagnostics"][0]["message"].endswith(f"(likely: {ONE})")
-    assert f"\nLikely: {ONE}\nWhy: " in render(doubted, "junit")
+    assert f"\nlikely: {ONE}\nwhy: " in render(doubted, "junit")
 
 
 def test_a_fingerprint_of_a_service_does_not_depend_on_it() -> None:
@@ -141,7 +141,7 @@ def test_the_page_has_a_label(doubted: RunReport) -> None:
     page = render(doubted, "html")
     assert page.count('<span class="label">likely</span>') == 1
     assert page.count('<span class="label">possible</span>') == 1
-    assert f"<b>Likely:</b> {ONE}" in page
+    assert f"<b>Likely</b>: {ONE}" in page
 
 
 def test_the_markdown_says_what_is_not_shown() -> None:

@@ -170,7 +170,7 @@ def test_a_finding_has_its_code_evidence_and_fix() -> None:
     assert '<span class="row">src/meter.py:3</span>' in text
     assert "<b>Fix</b> (safe): detach <code>loss</code>" in text
     assert "<del>-         total += loss</del><ins>+         total += loss.detach()</ins>" in text
-    assert "<b>Measured:</b> +976.6 KiB per step" in text
+    assert "<b>Measured</b>: +976.6 KiB per step" in text
     assert "<details open>" in text
     assert "<details open>" not in render(report(loader()), "html")
     assert "<b>Help</b>: pass <code>num_workers=</code>" in render(report(loader()), "html")

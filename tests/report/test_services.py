@@ -182,7 +182,7 @@ def test_junit_as_a_service_reads_it() -> None:
     (outcome,) = cases[0].result
     assert outcome.message == accumulation().message
     assert "\n  src/meter.py:3: `meter` keeps its argument\n" in outcome.text
-    assert "\nWhy: Every activation" in outcome.text
+    assert "\nwhy: Every activation" in outcome.text
 
 
 def test_what_fails_a_run_is_a_failure_and_nothing_else_is() -> None:

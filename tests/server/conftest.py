@@ -115,6 +115,10 @@ async def client(lsp_client: LanguageClient):
     def register(params: lsp.RegistrationParams) -> None:
         lsp_client.registered += params.registrations
 
+    @lsp_client.feature(lsp.WORKSPACE_CODE_LENS_REFRESH)
+    def lenses_changed(params: None) -> None:
+        return None
+
     @lsp_client.feature(lsp.WORKSPACE_APPLY_EDIT)
     def apply(params: lsp.ApplyWorkspaceEditParams) -> lsp.ApplyWorkspaceEditResult:
         lsp_client.applied = params.edit

@@ -34,6 +34,22 @@ async def test_what_is_typed_counts_and_not_what_the_disk_has(editor) -> None:
     await editor.published(uri, ["TML101"])
 
 
+async def test_the_cost_stands_above_the_line(editor) -> None:
+    await editor.begin(settings={"select": ["TML501"]})
+    text = "import torch\n\nfor batch in range(9):\n    print(torch.zeros(1024, 4096).to('cuda'))\n"
+    uri = editor.open("train.py", text)
+    await editor.published(uri, ["TML501"])
+    params = lsp.CodeLensParams(lsp.TextDocumentIdentifier(uri))
+    (lens,) = await editor.client.text_document_code_lens_async(params)
+    assert (lens.command.title, [*lens.command.arguments]) == ("about 16 MiB (estimated)", ["TML501"])
+    assert lens.range.start.line == 3
+    editor.client.set_configuration({"codeLens": False, "select": ["TML501"]}, section="torchmemlint")
+    settings = {"torchmemlint": {"codeLens": False}}
+    editor.client.workspace_did_change_configuration(lsp.DidChangeConfigurationParams(settings))
+    await editor.published(uri, ["TML501"])
+    assert await editor.client.text_document_code_lens_async(params) == []
+
+
 async def test_a_client_that_asks_is_answered_and_sent_nothing(editor) -> None:
     await editor.begin(capabilities="neovim@0.11")
     uri = editor.open("train.py", LEAK)
@@ -120,7 +136,12 @@ async def test_pages(editor) -> None:
         found = await editor.client.text_document_hover_async(params)
         return found.contents.value if found is not None else None
 
-    assert "(TML101)" in await hover(LEAK_ROW, 10)
+    said = await hover(LEAK_ROW, 10)
+    assert said.startswith("**TML101** graph-accumulation (warning)\n\n")
+    assert said.endswith("[Learn more](https://torchmemlint.readthedocs.io/rules/TML101/)")
+    assert "- why: " in said
+    assert "- fix (safe): Detach `loss` from its graph" in said
+    assert len(said) < 600
     assert "(TML103)" in await hover(6, text.splitlines()[6].index("TML103") + 2)
     assert await hover(0, 1) is None
     explained = await editor.client.workspace_execute_command_async(

@@ -22,6 +22,7 @@ def test_what_an_editor_sends_where_nothing_is_set_changes_nothing() -> None:
         "ignore": [],
         "confidence": None,
         "showSyntaxErrors": True,
+        "codeLens": True,
         "workspaceDiagnostics": "open",
         "logLevel": "info",
     }

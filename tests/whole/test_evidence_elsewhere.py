@@ -67,7 +67,7 @@ def of_concise(out: str, place: str) -> bool:
 
 def of_json(out: str, place: str) -> bool:
     """As a piece of evidence with the other file's absolute name."""
-    (finding,) = json.loads(out)
+    (finding,) = json.loads(out)["findings"]
     name, _, row = place.partition(":")
     return any(
         Path(evidence["filename"]) == Path.cwd() / name and evidence["location"]["row"] == int(row)
@@ -77,7 +77,7 @@ def of_json(out: str, place: str) -> bool:
 
 def of_json_lines(out: str, place: str) -> bool:
     """As in JSON."""
-    return of_json(f"[{out}]", place)
+    return of_json(f'{{"findings": [{out}]}}', place)
 
 
 def of_line(out: str, place: str) -> bool:

@@ -11,7 +11,7 @@ from torchmemlint.census.table import cells
 from torchmemlint.findings import Severity
 from torchmemlint.report.html.charts import MOST, Bar, Chart, Part, counted
 from torchmemlint.report.html.page import hash_of, part
-from torchmemlint.report.places import rule_url
+from torchmemlint.report.message import rule_url
 
 _STYLE = """
 table.numbers { border-collapse: collapse; font-variant-numeric: tabular-nums; }

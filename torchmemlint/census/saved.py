@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from torchmemlint.census.counting import VERSION, Census, Found, Project, census_of
+from torchmemlint.report.json_format import VERSION as FINDINGS
 
 
 class ReportError(Exception):
@@ -39,8 +40,11 @@ def _read(file: Path) -> Census:
     except ValueError as error:
         raise ReportError(f"{file}: not JSON: {error}") from None
     try:
-        if isinstance(told, list):
-            found = list(_findings(told, file.stem))
+        if "schema_version" in told:
+            if told["schema_version"] != FINDINGS:
+                version = told["schema_version"]
+                raise ReportError(f"{file}: findings of version {version!r}, and this is for version {FINDINGS}")
+            found = list(_findings(told["findings"], file.stem))
             return census_of(map(Project, {one.project for one in found} or {file.stem}), found)
         if told["version"] != VERSION:
             raise ReportError(f"{file}: a census of version {told['version']!r}, and this is for version {VERSION}")
@@ -64,7 +68,7 @@ def _findings(told: Iterable[dict[str, Any]], title: str) -> Iterator[Found]:
             one["code"],
             one["name"],
             one["severity"],
-            one["message"],
+            one["what"],
             one["fingerprint"],
-            confidence=one.get("confidence", "certain"),  # earlier reports do not tell
+            confidence=one["confidence"],
         )

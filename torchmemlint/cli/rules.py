@@ -73,7 +73,7 @@ def _stage(rule: Rule) -> str:
 
 def rule_object(rule: Rule) -> dict[str, Any]:
     """What a rule is, as JSON's types."""
-    from torchmemlint.report.places import rule_url
+    from torchmemlint.report.message import rule_url
 
     return {
         "code": rule.code,

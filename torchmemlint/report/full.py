@@ -9,32 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from torchmemlint.engine.run import RunReport
-from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Position, Span
+from torchmemlint.findings import Edit, Evidence, Finding, Position, Span
 from torchmemlint.report import order, statistics
 from torchmemlint.report.changes import diff_lines, hunks
 from torchmemlint.report.columns import shorten, show, text_width
 from torchmemlint.report.frame import Label, code_frame, labelled, rows_shown
+from torchmemlint.report.message import Note, message_of
 from torchmemlint.report.paint import Paint
 from torchmemlint.report.places import (
-    doubts,
     elsewhere,
     evidence_place,
     file_address,
     mark,
     place,
     printed_path,
-    rule_url,
     shown_place,
 )
 
 MANY = 10  # findings, above which each rule's are counted at the end
 _LEAST = 20  # columns for text that is wrapped
 SOURCE_WIDTH = 44  # columns for the source of a link of the evidence chain
-TRUST = {
-    Applicability.SAFE: ("fix", "safe"),
-    Applicability.UNSAFE: ("fix", "unsafe: may change results"),
-    Applicability.HINT: ("help", ""),
-}
 
 
 def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
@@ -85,25 +79,16 @@ def finding_lines(
     if others:
         yield f"{' ' * gutter} {paint.gutter('|')}"
     margin = f"{' ' * gutter} {paint.gutter('=')} "
-    notes = [(word, "", text) for word, text in lost]
+    notes = [Note(word, text) for word, text in lost]
     if not rows_shown(source, finding.span):  # there is no frame for them
-        notes += [(f"line {label.span.start.row}", "", label.text) for label in own]
-    if finding.doubts:
-        notes.append((finding.confidence.value, "", doubts(finding)))
-    if finding.why:
-        notes.append(("why", "", finding.why))
-    if finding.measured is not None:
-        notes.append(("measured", "", finding.measured.sentence))
-    if finding.fix is not None:
-        word, trust = TRUST[finding.fix.applicability]
-        notes.append((word, f" ({trust})" if trust else "", finding.fix.message))
-    if more:
-        changed = notes.pop() if changes else None
-        notes.append(("learn more", "", rule_url(finding.code)))
-        notes += [] if changed is None else [changed]
-    for word, aside, text in notes:
-        head = f"{paint.strong(word)}{paint.faint(aside)}: "
-        yield from _wrapped(margin, gutter + 3, head, len(word) + len(aside) + 2, text, paint)
+        notes += [Note(f"line {label.span.start.row}", label.text) for label in own]
+    notes += message_of(finding).notes(url=more)
+    if more and changes:  # the fix stands above what it changes
+        notes[-2:] = reversed(notes[-2:])
+    for note in notes:
+        aside = f" ({note.aside})" if note.aside else ""
+        head = f"{paint.strong(note.label)}{paint.faint(aside)}: "
+        yield from _wrapped(margin, gutter + 3, head, len(note.label) + len(aside) + 2, note.text, paint)
     if changes:
         yield f"{' ' * gutter} {paint.gutter('|')}"
         yield from diff_lines(changes, gutter, paint, source)
@@ -191,7 +176,7 @@ def _headline(finding: Finding, paint: Paint, *, unsafe: bool) -> Iterator[str]:
     colour = finding.severity
     sign = mark(finding, unsafe=unsafe)
     parts = (
-        paint.link(rule_url(finding.code), paint.severity(colour, finding.code)),
+        paint.link(message_of(finding).url, paint.severity(colour, finding.code)),
         paint.fixable(sign),
         paint.strong(finding.name),
         paint.severity(colour, f"({finding.severity.value}):"),

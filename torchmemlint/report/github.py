@@ -12,8 +12,9 @@ from pathlib import Path
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding, Severity
 from torchmemlint.report.columns import show
+from torchmemlint.report.message import message_of
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import caveat, elsewhere, evidence_place, file_span, one_line, place, repository_path
+from torchmemlint.report.places import elsewhere, evidence_place, file_span, one_line, place, repository_path
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.ADVICE: "notice"}
 
@@ -40,7 +41,7 @@ def _properties(finding: Finding, root: Path) -> dict[str, str]:
 
 
 def annotation_text(finding: Finding, root: Path) -> str:
-    """The message, then what led to it, a line each: services show an annotation's text as it is."""
+    """What is found, what led to it, and the notes, a line each: services show an annotation's text as it is."""
     parts = [one_line(finding.message)]
     if finding.cells is not None:
         parts[0] = f"{place(finding, finding.span.start).brief}: {parts[0]}"
@@ -51,11 +52,7 @@ def annotation_text(finding: Finding, root: Path) -> str:
             f"{repository_path(other, root)}:{row}" if other is not None else row if "cell" in row else f"line {row}"
         )
         parts.append(f"{where}: {one_line(evidence.message)}")
-    if finding.doubts:
-        parts.append(caveat(finding))
-    if finding.measured is not None:
-        parts.append(f"measured: {finding.measured.sentence}")
-    return "\n".join(parts)
+    return "\n".join((*parts, *(one_line(note.line) for note in message_of(finding).notes())))
 
 
 def _data(text: str) -> str:

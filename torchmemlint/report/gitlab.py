@@ -14,7 +14,7 @@ from typing import Any
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding, Position, Severity
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import asides, file_span, message, one_line, repository_path
+from torchmemlint.report.places import asides, file_span, one_line, repository_path, with_cell
 
 _SEVERITIES = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.ADVICE: "info"}
 
@@ -28,11 +28,11 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
 def _issue(finding: Finding, root: Path, seen: set[str]) -> dict[str, Any]:
     span = file_span(finding, finding.span)
     start, end = span.start, span.end
-    path = repository_path(finding.filename, root)
+    path, text = repository_path(finding.filename, root), one_line(with_cell(finding.message, finding))
     return {
         "type": "issue",
         "check_name": f"{finding.code} {finding.name}",
-        "description": " ".join((f"{finding.code}: {one_line(message(finding))}", *asides(finding, root))),
+        "description": " ".join((f"{finding.code}: {text}", *asides(finding, root))),
         "categories": ["Performance"],
         "severity": _SEVERITIES[finding.severity],
         "fingerprint": _unique(finding, path, seen),

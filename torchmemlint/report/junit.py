@@ -14,14 +14,13 @@ from xml.etree import ElementTree
 
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding
+from torchmemlint.report.message import message_of
 from torchmemlint.report.paint import Paint
 from torchmemlint.report.places import (
-    doubts,
     elsewhere,
     evidence_place,
     place,
     printed_path,
-    rule_url,
     shown_path,
     shown_place,
 )
@@ -85,15 +84,7 @@ def _details(finding: Finding, path: str, root: Path) -> Iterator[str]:
         other = elsewhere(evidence, finding, root) or finding.filename
         row = evidence_place(evidence, finding, evidence.span.start).brief
         yield f"  {shown_place(other, row, root)}: {evidence.message}"
-    if finding.doubts:
-        yield f"{finding.confidence.value.capitalize()}: {doubts(finding)}"
-    if finding.why:
-        yield f"Why: {finding.why}"
-    if finding.measured is not None:
-        yield f"Measured: {finding.measured.sentence}"
-    if finding.fix is not None:
-        yield f"Fix ({finding.fix.applicability.value}): {finding.fix.message}"
-    yield rule_url(finding.code)
+    yield from (note.line for note in message_of(finding).notes())
 
 
 def _xml(text: str) -> str:

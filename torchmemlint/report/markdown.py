@@ -10,8 +10,9 @@ from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding, Severity
 from torchmemlint.report import summary
 from torchmemlint.report.columns import show
+from torchmemlint.report.message import rule_url
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import asides, one_line, place, rule_url, shown_path
+from torchmemlint.report.places import asides, one_line, place, shown_path
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>|~&#$]")
 _MENTION = re.compile(r"@(?=\w)")

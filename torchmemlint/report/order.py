@@ -6,15 +6,16 @@ What a rule says again and again of one file is folded as well: after a few find
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding, Severity
 from torchmemlint.report.columns import pad, text_width
+from torchmemlint.report.message import message_of
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import caveat, mark, one_line, place, printed_path, shown_place
+from torchmemlint.report.places import mark, one_line, place, printed_path, shown_place
 
 IN_FULL = 3  # findings of one rule in one file
 LINES = 5  # of folded advice, at most; the rest is counted
@@ -39,6 +40,11 @@ def shown(report: RunReport) -> Iterator[tuple[list[Finding], list[Finding]]]:
         yield (same, []) if len(same) <= most + 1 else (same[:most], same[most:])
 
 
+def by_worth(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings by severity, the worst first, and then as they come: by file and place."""
+    return sorted(findings, key=lambda finding: -finding.severity.rank)
+
+
 def repeated_lines(findings: Sequence[Finding], root: Path, paint: Paint, *, unsafe: bool) -> Iterator[str]:
     """What a rule says again of a file, a line for each finding."""
     first = findings[0]
@@ -47,8 +53,8 @@ def repeated_lines(findings: Sequence[Finding], root: Path, paint: Paint, *, uns
     for finding in findings:
         where = f"{printed_path(finding.filename, root)}:{place(finding, finding.span.start).text}"
         sign = paint.fixable(mark(finding, unsafe=unsafe))
-        aside = paint.faint(f"({caveat(finding)})") if finding.doubts else ""
-        yield "  " + " ".join(part for part in (where, sign, one_line(finding.message), aside) if part)
+        asides = map(paint.faint, message_of(finding).asides)
+        yield "  " + " ".join(part for part in (where, sign, one_line(finding.message), *asides) if part)
     yield ""
 
 
@@ -88,7 +94,7 @@ def folded_lines(groups: Sequence[Sequence[Finding]], root: Path, paint: Paint, 
             yield from ([f"    {paint.faint(more)}"] if more else [])
         else:
             yield f"  {paint.strong(pad(where, width))}  {rule}{paint.faint(more)}"
-        message = one_line(first.message)
+        message = " ".join((one_line(first.message), *message_of(first).asides))
         parts = textwrap.wrap(message, max(paint.width - 4, 20)) if paint.width else [message]
         yield from (f"    {part}" for part in parts)
     rest = groups[most:]

@@ -8,17 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from torchmemlint.codes import is_own
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Position, Span
 from torchmemlint.fixes.eligibility import eligible
+from torchmemlint.report.message import message_of
 
 if TYPE_CHECKING:
     from torchmemlint.engine.run import RunReport
 
 NAMES = Path()  # as a root: names of files are relative to it, and no places (PROJECT/path)
 _FILES = 2  # other files that a line names
-DOCUMENTATION = "https://torchmemlint.readthedocs.io/rules/"
-PLUGINS = "https://torchmemlint.readthedocs.io/plugins/"
 
 
 def shown_path(path: Path, root: Path) -> str:
@@ -96,11 +94,9 @@ def evidence_span(evidence: Evidence, finding: Finding) -> Span:
     return file_span(finding, evidence.span)
 
 
-def message(finding: Finding) -> str:
-    """What a finding says, in a notebook with its cell, where the place that is shown is one of the JSON."""
-    if finding.cells is None:
-        return finding.message
-    return f"{place(finding, finding.span.start).brief}: {finding.message}"
+def with_cell(text: str, finding: Finding) -> str:
+    """What is said of a finding, in a notebook with its cell, where the place that is shown is one of the JSON."""
+    return text if finding.cells is None else f"{place(finding, finding.span.start).brief}: {text}"
 
 
 def file_lines(finding: Finding, report: RunReport) -> list[str]:
@@ -163,31 +159,11 @@ def elsewhere(evidence: Evidence, finding: Finding, root: Path) -> Path | None:
     return filename
 
 
-def rule_url(code: str) -> str:
-    """The documentation page of a rule; of a plugin's rule the address that it gives, or else what plugins are."""
-    if is_own(code):
-        return f"{DOCUMENTATION}{code}/"
-    from torchmemlint.rules import registry
-
-    rule = registry.find(code)
-    return (rule.url if rule is not None else "") or PLUGINS
-
-
 def mark(finding: Finding, *, unsafe: bool) -> str:
     """`[*]` for what `--fix` would remove now, `[-]` for what it would with `--unsafe-fixes`, else nothing."""
     if eligible(finding, unsafe=unsafe):
         return "[*]"
     return "[-]" if eligible(finding, unsafe=True) else ""
-
-
-def doubts(finding: Finding) -> str:
-    """What could not be determined, in one line."""
-    return "; ".join(doubt.value for doubt in finding.doubts)
-
-
-def caveat(finding: Finding) -> str:
-    """How sure a finding is, and why no surer: `likely: it is handed to code that was not seen`."""
-    return f"{finding.confidence.value}: {doubts(finding)}"
 
 
 def one_line(text: str) -> str:
@@ -214,16 +190,13 @@ def emit(stream: TextIO, text: str) -> None:
 
 
 def asides(finding: Finding, root: Path) -> list[str]:
-    """What follows the message where evidence is not shown: `(likely: it is handed to code that was not seen)`, why
-    the finding is not certain, `(measured: +48.0 MiB per step)`, what an earlier run told, and `(see meters.py:8)`,
+    """What follows the first line of a message where its parts are not shown: its asides, and `(see meters.py:8)`,
     where in each other file the evidence begins.
     """
-    told = [f"({caveat(finding)})"] if finding.doubts else []
-    if finding.measured is not None:
-        told.append(f"(measured: {finding.measured.brief})")
     places: dict[Path, str] = {}
     for evidence in finding.evidence:
         filename = elsewhere(evidence, finding, root)
         if filename is not None:
             places.setdefault(filename, shown_place(filename, evidence.span.start.row, root))
+    told = list(message_of(finding).asides)
     return [*told, f"(see {', '.join(list(places.values())[:_FILES])})"] if places else told

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from torchmemlint.engine.run import RunReport
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import asides, file_position, message, one_line, printed_path
+from torchmemlint.report.places import asides, file_position, one_line, printed_path, with_cell
 
 _Scopes = tuple[tuple[int, int, str], ...]  # first row, last row, dotted name
 
@@ -23,7 +23,7 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
         scope = inner[-1] if inner else ""  # as Pylint itself has it for a module
         path = printed_path(finding.filename, root)
         in_file = file_position(finding, finding.span.start).row
-        text = " ".join((one_line(message(finding)), *asides(finding, root)))
+        text = " ".join((one_line(with_cell(finding.message, finding)), *asides(finding, root)))
         yield f"{path}:{in_file}: [{finding.code}({finding.name}), {scope}] {text}"
 
 

@@ -11,17 +11,16 @@ from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Edit, Evidence, Finding, Position, Severity, Span
 from torchmemlint.fixes.edits import EditError, apply_edits
 from torchmemlint.fixes.eligibility import eligible
+from torchmemlint.report.message import message_of
 from torchmemlint.report.paint import Paint
 from torchmemlint.report.places import (
-    caveat,
     elsewhere,
     evidence_span,
     file_fix,
     file_lines,
     file_span,
-    message,
-    rule_url,
     shown_path,
+    with_cell,
 )
 
 LONGEST = 20  # rows of a suggestion; one that also adds an import far above would rewrite all between
@@ -39,14 +38,12 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
 
 def _diagnostic(finding: Finding, report: RunReport, root: Path) -> dict[str, Any]:
     source = file_lines(finding, report)
-    told = f" ({caveat(finding)})" if finding.doubts else ""
-    if finding.measured is not None:
-        told += f" (measured: {finding.measured.brief})"
+    message = message_of(finding)
     found: dict[str, Any] = {
-        "message": message(finding) + told,
+        "message": " ".join((with_cell(message.what, finding), *message.asides)),
         "location": {"path": _path(finding.filename, root), "range": _range(file_span(finding, finding.span), source)},
         "severity": _SEVERITIES[finding.severity],
-        "code": {"value": finding.code, "url": rule_url(finding.code)},
+        "code": {"value": finding.code, "url": message.url},
     }
     related = [_related(evidence, finding, report, root) for evidence in finding.evidence]
     if related:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -49,10 +48,9 @@ def lines(report: RunReport, paint: Paint) -> Iterator[str]:
         yield f"{paint.strong(f'{row.count:>{counts}}')}  {code}  {paint.fixable(sign)} {row.name}"
 
 
-def text(report: RunReport) -> str:
-    """The same as a JSON list."""
-    table = [
+def objects(report: RunReport) -> list[dict[str, str | int]]:
+    """The same for JSON."""
+    return [
         {"code": row.code, "name": row.name, "severity": row.severity.value, "count": row.count, "fixable": row.fixable}
         for row in rows(report)
     ]
-    return json.dumps(table, indent=2)

@@ -36,7 +36,6 @@ def report(
     doubted = ordered((*doubts, *doubts_of(amount)))
     if amount is not None:
         severity = severity if amount.is_much else Severity.ADVICE
-        message = f"{message} ({amount.words})"
     if fix is not None and fix.applicability is Applicability.SAFE and not _is_safe(facts, fix, doubted):
         fix = replace(fix, applicability=Applicability.UNSAFE)
     severity = severity or rule.severity

@@ -83,16 +83,12 @@ def _finding(passes: list[Pass], fix: Fix | None) -> Finding:
     if not alike:
         return replace(finding, fix=fix or finding.fix)
     what = "another pass" if len(alike) == 1 else f"{len(alike)} other passes"
-    message = finding.message
-    if finding.amount is not None:
-        message = message.removesuffix(f" ({finding.amount.words})")
-    amount = total([other.amount for other, _ in passes])
     own, *further = finding.evidence
     return replace(
         finding,
         severity=max((other.severity for other, _ in passes), key=lambda severity: severity.rank),
-        message=f"{message} (and {what} here{f', {amount.words}' if amount is not None else ''})",
-        amount=amount,
+        message=f"{finding.message} (and {what} here)",
+        amount=total([other.amount for other, _ in passes]),
         evidence=(own, *map(_also, alike), *further),
         fix=fix or finding.fix,
     )

@@ -14,10 +14,10 @@ from torchmemlint.fixes.eligibility import eligible
 from torchmemlint.server import comments
 from torchmemlint.server.diagnostics import SOURCE, Presenter
 from torchmemlint.server.edits import edits_of, unit_edits
+from torchmemlint.server.pages import EXPLAIN
 from torchmemlint.server.session import Checked, Session, Unit
 
 FIX_ALL = f"{lsp.CodeActionKind.SourceFixAll.value}.{SOURCE}"
-EXPLAIN = "torchmemlint.server.explain"
 KINDS: list[lsp.CodeActionKind | str] = [lsp.CodeActionKind.QuickFix, FIX_ALL]
 
 

@@ -252,6 +252,8 @@ class Server(LanguageServer):
 
     def refresh(self) -> None:
         """Look at all that is open anew, as far as its answers no longer hold."""
+        if self._refreshes_lenses:
+            self.workspace_code_lens_refresh(None)
         if self.pulls:
             if self._refreshes:
                 self.workspace_diagnostic_refresh(None)
@@ -265,6 +267,12 @@ class Server(LanguageServer):
         """Can a client that asks be told to ask again?"""
         workspace = self.client_capabilities.workspace
         return bool(workspace and workspace.diagnostics and workspace.diagnostics.refresh_support)
+
+    @property
+    def _refreshes_lenses(self) -> bool:
+        """Can a client be told to ask for code lenses again?"""
+        workspace = self.client_capabilities.workspace
+        return bool(workspace and workspace.code_lens and workspace.code_lens.refresh_support)
 
     def _later(self, uri: str, delay: float, priority: int) -> None:
         """Check and publish after a while in which nothing more happens."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from lsprotocol import types as lsp
 
 from torchmemlint.findings import Evidence, Finding, Severity, Span
-from torchmemlint.report.places import caveat, rule_url
+from torchmemlint.report.message import Message, message_of
 from torchmemlint.rules import registry
 from torchmemlint.rules.base import Tag
 from torchmemlint.server.documents import uri_of
@@ -65,12 +65,13 @@ class Presenter:
     def _diagnostic(self, finding: Finding, where: lsp.Range, unit: Unit, places: list[Places]) -> lsp.Diagnostic:
         rule = registry.find(finding.code)
         tag = rule.tag if rule is not None else None
+        message = message_of(finding)
         return lsp.Diagnostic(
             range=where,
-            message=_message(finding),
+            message="\n".join(_lines(message)),
             severity=_SEVERITIES[finding.severity],
             code=finding.code,
-            code_description=lsp.CodeDescription(rule_url(finding.code)),
+            code_description=lsp.CodeDescription(message.url),
             source=SOURCE,
             tags=[_TAGS[tag]] if tag is not None and self._tags else None,
             related_information=list(self._related(finding, unit, places)) if self._relates else None,
@@ -106,10 +107,10 @@ def _where(unit: Unit, places: list[Places], span: Span) -> tuple[str, Span, Pla
     return (unit.uris[cell], within, places[cell]) if cell < len(places) else (unit.uri, span, None)
 
 
-def _message(finding: Finding) -> str:
-    parts = [finding.message]
-    if finding.doubts:
-        parts.append(caveat(finding))
-    if finding.measured is not None:
-        parts.append(f"measured: {finding.measured.sentence}")
-    return "\n".join(parts)
+def _lines(message: Message) -> Iterator[str]:
+    """What a list of problems has room for; the hover has the rest."""
+    yield message.what
+    if message.doubts:
+        yield message.caveat
+    if message.cost is not None:
+        yield message.cost.line

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types as lsp
 
 from torchmemlint.server import pages
-from torchmemlint.server.actions import EXPLAIN, KINDS
+from torchmemlint.server.actions import KINDS
 from torchmemlint.server.documents import Document, Notebook, changed, path_of
+from torchmemlint.server.pages import EXPLAIN
 from torchmemlint.server.positions import Places
 from torchmemlint.server.settings import SECTION
 
@@ -176,6 +177,18 @@ def register(server: Server) -> None:
         found = server.presenter.of_unit(checked).get(uri, []) if checked is not None else []
         here = [(one, shown.range) for one, shown in found if shown.range.start <= position <= shown.range.end]
         return pages.hover(here, line, position.line, column)
+
+    @server.feature(lsp.TEXT_DOCUMENT_CODE_LENS)
+    async def code_lens(params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
+        uri = params.text_document.uri
+        folder = server.session.folders.of(path_of(uri) or Path.cwd())
+        if not folder.settings.code_lens:
+            return []
+        checked = await server.session.check(uri)
+        if checked is None:
+            return []
+        found = server.presenter.of_unit(checked).get(uri, [])
+        return pages.lenses([(one, shown.range) for one, shown in found])
 
     @server.feature(
         lsp.TEXT_DOCUMENT_COMPLETION,

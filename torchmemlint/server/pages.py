@@ -8,12 +8,13 @@ from lsprotocol import types as lsp
 
 from torchmemlint.codes import is_own
 from torchmemlint.findings import Finding
-from torchmemlint.report.places import rule_url
+from torchmemlint.report.message import message_of, rule_url
 from torchmemlint.rules import docs, registry
 from torchmemlint.rules.base import Rule
 from torchmemlint.server import comments
 
-MAX_PAGES = 2  # shown at one place
+MOST = 3  # findings shown at one place
+EXPLAIN = "torchmemlint.server.explain"
 TRIGGERS = ["[", ",", " "]
 
 
@@ -39,11 +40,31 @@ def hover(findings: Sequence[tuple[Finding, lsp.Range]], line: str, row: int, co
     named = comments.code_at(line, column)
     if named is not None and (text := page(named[0])) is not None:
         return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text))
-    codes = list(dict.fromkeys(finding.code for finding, _ in findings))
-    pages = [text for code in codes[:MAX_PAGES] if (text := page(code)) is not None]
-    if not pages:
+    if not findings:
         return None
-    return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, "\n---\n\n".join(pages)), range=findings[0][1])
+    text = "\n\n---\n\n".join(summary(finding) for finding, _ in findings[:MOST])
+    if len(findings) > MOST:
+        text += f"\n\n---\n\n{len(findings) - MOST} more"
+    return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text), range=findings[0][1])
+
+
+def summary(finding: Finding) -> str:
+    """A finding in a few lines of Markdown: its message, and a link to the page of its rule."""
+    message = message_of(finding)
+    head = f"**{finding.code}** {finding.name} ({finding.severity.value})"
+    notes = "\n".join(f"- {note.line}" for note in message.notes(url=False))
+    return "\n\n".join(part for part in (head, message.what, notes, f"[Learn more]({message.url})") if part)
+
+
+def lenses(findings: Sequence[tuple[Finding, lsp.Range]]) -> list[lsp.CodeLens]:
+    """What findings cost, above their lines; a click shows the page of the rule."""
+    found = []
+    for finding, where in findings:
+        cost = message_of(finding).cost
+        if cost is not None:
+            command = lsp.Command(f"{cost.brief} ({cost.basis.value})", EXPLAIN, arguments=[finding.code])
+            found.append(lsp.CodeLens(where, command))
+    return found
 
 
 def completions(line: str, position: lsp.Position) -> list[lsp.CompletionItem]:

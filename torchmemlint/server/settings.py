@@ -33,6 +33,7 @@ class ClientSettings:
     run: str = "onType"
     fix_all: bool = True  # offer `source.fixAll`
     show_syntax_errors: bool = True
+    code_lens: bool = True  # show what findings cost above their lines
     workspace_diagnostics: str = "open"  # of open files, or of all
     log_level: str = "info"
 

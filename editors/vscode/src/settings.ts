@@ -14,6 +14,7 @@ export interface Settings {
   ignore: string[];
   confidence: (typeof CONFIDENCES)[number] | null;
   showSyntaxErrors: boolean;
+  codeLens: boolean;
   workspaceDiagnostics: "open" | "all";
   importStrategy: "fromEnvironment" | "useBundled";
   path: string[];
@@ -53,6 +54,7 @@ const TOLD = [
   "ignore",
   "confidence",
   "showSyntaxErrors",
+  "codeLens",
   "workspaceDiagnostics",
 ] as const;
 
@@ -69,6 +71,7 @@ export function readSettings(read: Reader, variables: Variables): Settings {
     ignore: texts(read("ignore")),
     confidence: CONFIDENCES.find((one) => one === read("confidence")) ?? null,
     showSyntaxErrors: flag(read("showSyntaxErrors"), true),
+    codeLens: flag(read("codeLens"), true),
     workspaceDiagnostics: oneOf(read("workspaceDiagnostics"), ["open", "all"]),
     importStrategy: oneOf(read("importStrategy"), ["fromEnvironment", "useBundled"]),
     path: texts(read("path")).map(path),

@@ -15,13 +15,14 @@ from torchmemlint import __version__
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding
 from torchmemlint.fixes.eligibility import eligible
-from torchmemlint.report import summary
+from torchmemlint.report import order, summary
 from torchmemlint.report.changes import hunks
 from torchmemlint.report.columns import show
-from torchmemlint.report.full import TRUST, in_its_cell, link
+from torchmemlint.report.full import in_its_cell, link
 from torchmemlint.report.html import charts
+from torchmemlint.report.message import message_of
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import doubts, place, printed_path, rule_url
+from torchmemlint.report.places import place, printed_path
 
 SEVERITIES = ("error", "warning", "advice")
 
@@ -57,8 +58,10 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
         rules=sorted(rules.items()),
         folders=sorted({charts.folder_of(finding, root) for finding in report.findings}),
         files=[
-            (printed_path(filename, root), [_finding(finding, report, root) for finding in found])
-            for filename, found in groupby(report.findings, key=lambda finding: finding.filename)
+            (printed_path(filename, root), severity.value, [_finding(finding, report, root) for finding in found])
+            for (severity, filename), found in groupby(
+                order.by_worth(report.findings), key=lambda finding: (finding.severity, finding.filename)
+            )
         ],
         notes=[*report.errors, *report.notices],
     )
@@ -75,24 +78,21 @@ def _finding(finding: Finding, report: RunReport, root: Path) -> dict[str, Any]:
     filename = finding.filename
     finding, source = in_its_cell(finding, report.sources(finding.filename))
     changes = hunks(source, finding.fix.edits) if finding.fix is not None else []
+    message = message_of(finding)
     return {
         "code": finding.code,
         "name": finding.name,
         "severity": finding.severity.value,
-        "confidence": finding.confidence.value,
-        "doubts": doubts(finding),
-        "url": rule_url(finding.code),
-        "message": finding.message,
+        "confidence": message.confidence.value if message.doubts else "",
+        "url": message.url,
+        "message": message.what,
         "place": f"{printed_path(filename, root)}:{where.text}",
         "row": where.text,
         "folder": folder,
         "fixable": can_fix,
         "frame": list(frames.frame(source, finding.span)),
         "evidence": chain,
-        "why": finding.why,
-        "measured": finding.measured.sentence if finding.measured is not None else "",
-        "fix": finding.fix.message if finding.fix is not None else "",
-        "trust": TRUST[finding.fix.applicability] if finding.fix is not None else ("", ""),
+        "notes": list(message.notes(url=False)),
         "changes": [(sign, show(line).text) for hunk in changes for sign, line in _signed(hunk.old, hunk.new)],
     }
 

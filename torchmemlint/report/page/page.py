@@ -82,7 +82,7 @@ def _finding(one: FindingResult, root: Path) -> dict[str, Any]:
     return {
         "code": found["code"],
         "name": found["name"],
-        "message": found["message"],
+        "message": found["what"],
         "place": shown_place(found["filename"], found["location"]["row"], root),
         "verdict": one.verdict.value,
         "costs": one.costs,

@@ -17,10 +17,11 @@ from urllib.parse import quote
 from torchmemlint import __version__
 from torchmemlint.doubts import Confidence
 from torchmemlint.engine.run import RunReport
-from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Span
+from torchmemlint.findings import Edit, Evidence, Finding, Fix, Span
 from torchmemlint.report.frame import rows_shown
+from torchmemlint.report.message import Repair, message_of
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import absolute_path, doubts, evidence_span, file_fix, file_span, message, repository
+from torchmemlint.report.places import absolute_path, evidence_span, file_fix, file_span, repository, with_cell
 from torchmemlint.report.places import place as place_within
 from torchmemlint.report.sarif.hashes import line_hashes
 from torchmemlint.report.sarif.rules import LEVELS, describe
@@ -28,11 +29,6 @@ from torchmemlint.report.sarif.rules import LEVELS, describe
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 BASE = "%SRCROOT%"
 _LONGEST = 40  # rows of code that are quoted
-_TRUST = {
-    Applicability.SAFE: "safe: results stay as they are",
-    Applicability.UNSAFE: "unsafe: may change results",
-    Applicability.HINT: "a hint",
-}
 _RANKS = {Confidence.CERTAIN: 100.0, Confidence.LIKELY: 75.0, Confidence.POSSIBLE: 25.0}  # of at most 100
 _LINK = re.compile(r"\[(?=[^\[\]]*\]\()")  # `losses[i](x)` would be read as a link
 
@@ -94,10 +90,16 @@ class _Run:
         fix = file_fix(finding)
         if fix is not None:
             result["fixes"] = [self._fix(fix, finding.filename)]
+        message = message_of(finding)
         result["properties"] = {
             "severity": finding.severity.value,
-            "confidence": finding.confidence.value,
-            "doubts": [doubt.to_json() for doubt in finding.doubts],
+            "what": message.what,
+            "why": message.why,
+            "cost": message.cost.line if message.cost is not None else "",
+            "fix": message.fix.text if message.fix is not None else "",
+            "confidence": message.confidence.value,
+            "doubts": [doubt.to_json() for doubt in message.doubts],
+            "url": message.url,
         }
         if finding.cells is not None:
             within = place_within(finding, finding.span.start)
@@ -128,7 +130,7 @@ class _Run:
             "artifactLocation": self._artifact(filename),
             "replacements": [_replacement(edit) for edit in sorted(set(fix.edits))],
         }
-        text = f"{_plain(fix.message)} ({_TRUST[fix.applicability]})"
+        text = f"{_plain(fix.message)} ({Repair(fix.message, fix.applicability).trust})"
         return {"description": {"text": text}, "artifactChanges": [change]}
 
     def _place(self, filename: Path, span: Span) -> dict[str, Any]:
@@ -208,15 +210,21 @@ def _replacement(edit: Edit) -> dict[str, Any]:
 
 
 def _message(finding: Finding) -> str:
-    """What is found, why it is not certain, what it was measured to cost, and what only a human can do about it."""
-    parts = [_plain(message(finding))]
-    if finding.doubts:
-        parts.append(f"{finding.confidence.value.capitalize()}: {doubts(finding)}")
-    if finding.measured is not None:
-        parts.append(f"Measured: {_plain(finding.measured.sentence)}")
-    if finding.fix is not None and file_fix(finding) is None:
-        parts.append(f"Help: {_plain(finding.fix.message)}")
-    return ". ".join(part.rstrip(".") for part in parts) + ("." if len(parts) > 1 else "")
+    """What is found, why it is not certain, what it costs, and what only a human can do about it."""
+    message = message_of(finding)
+    parts = [with_cell(message.what, finding)]
+    if message.doubts:
+        parts.append(_begun(message.caveat))
+    if message.cost is not None:
+        parts.append(_begun(message.cost.line))
+    if message.fix is not None and file_fix(finding) is None:
+        parts.append(f"Help: {message.fix.text}")
+    return ". ".join(_plain(part).rstrip(".") for part in parts) + ("." if len(parts) > 1 else "")
+
+
+def _begun(text: str) -> str:
+    """Text as a sentence begins."""
+    return text[:1].upper() + text[1:]
 
 
 def _plain(text: str) -> str:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from torchmemlint.findings import Finding, Severity
-from torchmemlint.report.places import rule_url
+from torchmemlint.report.message import rule_url
 
 LONGEST = 1024  # characters of a description
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.ADVICE: "note"}

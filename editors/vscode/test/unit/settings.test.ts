@@ -89,6 +89,7 @@ void test("the server is told the settings of each folder, and nothing about whe
   const options = initializationOptions(common, [{ uri: "file:///a", settings: folder }]);
   assert.deepEqual(options.settings, serverSettings(common));
   assert.deepEqual(Object.keys(options.settings).sort(), [
+    "codeLens",
     "confidence",
     "configuration",
     "enable",
