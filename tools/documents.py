@@ -215,16 +215,18 @@ def plugins() -> str:
     from torchmemlint import plugins
 
     parts = []
-    for name in ("calls", "report", "span_of"):
+    questions = ("calls", "carries_graph", "gradients_on", "made_by")
+    for name in (*questions, "report", "add_argument", "append_call", "wrap_in", "span_of"):
         function = getattr(plugins, name)
         parts += [f"### `{name}`", f"```python\n{_signature(function)}\n```", inspect.cleandoc(function.__doc__)]
     parts += ["### `Call`", *_described(plugins.Call)]
     for name in ("in_loop", "argument"):
         member = getattr(plugins.Call, name)
-        member = member.fget if isinstance(member, property) else member
-        parts += [f"```python\n{_signature(member)}\n```", inspect.cleandoc(member.__doc__)]
+        text = f"@property\n{_signature(member.fget)}" if isinstance(member, property) else _signature(member)
+        parts += [f"```python\n{text}\n```", inspect.cleandoc(member.__doc__)]
     others = ", ".join(f"`{name}`" for name in plugins.__all__ if name in vars(torchmemlint_types()))
-    parts.append(f"Besides, it has `Rule`, `Tag`, `FileFacts`, and of the [API](api.md#finding) {others}.")
+    parts += ["### `Retention`", *_described(plugins.Retention)]
+    parts.append(f"Besides, it has `Rule`, `Stage`, `Tag`, `FileFacts`, and of the [API](api.md#finding) {others}.")
     return "\n" + "\n\n".join(part for part in parts if part) + "\n\n"
 
 

@@ -20,14 +20,12 @@ from collections.abc import Iterator
 
 from torchmemlint.plugins import (
     Applicability,
-    Edit,
     FileFacts,
     Finding,
     Fix,
-    Position,
     Rule,
     Severity,
-    Span,
+    add_argument,
     calls,
     report,
 )
@@ -40,7 +38,7 @@ class {kind}(Rule):
     Reports `torch.cuda.memory._record_memory_history()` without `max_entries`.
 
     ## Why it costs memory
-    Every allocation is recorded with its stack, on the host, for as long as the program runs.
+    Every allocation is recorded with its stack, in CPU memory, for as long as the program runs.
 
     ## Example
     ```python
@@ -53,7 +51,7 @@ class {kind}(Rule):
     ```
 
     ## Fix safety
-    Unsafe: of what was allocated before the last 100,000 entries, the snapshot then tells nothing.
+    Unsafe: the snapshot then has the last 100,000 entries only.
 
     ## When it stays silent
     `max_entries` is given, or the recording is being stopped (`enabled=None`).
@@ -70,15 +68,14 @@ class {kind}(Rule):
         for call in calls(facts, "torch.cuda.memory._record_memory_history"):
             if call.node.args or call.node.keywords:
                 continue
-            inside = Position(call.span.end.row, call.span.end.column - 1)
-            edit = Edit(Span(inside, inside), "max_entries=100_000")
+            edits = add_argument(facts, call, "max_entries=100_000")
             yield report(
                 self,
                 facts,
                 call,
-                "The allocator's history is recorded without a bound",
+                "`_record_memory_history()` records every allocation, without a bound",
                 evidence=[(call, "`max_entries` is not given")],
-                fix=Fix("Keep the last 100,000 entries", Applicability.UNSAFE, (edit,)),
+                fix=Fix("Pass `max_entries=100_000`", Applicability.UNSAFE, edits),
             )
 '''
 
@@ -209,7 +206,7 @@ def plugin(code: str, name: str, folder: Path | None = None) -> Scaffold:
     if is_own(code) or letters_of(code) == "ALL":
         raise ScaffoldError(f"{code}: rules of a plugin begin with letters of their own, not with {letters_of(code)}")
     letters = letters_of(code)
-    folder = folder or Path(f"torchmemlint-{letters.lower()}")
+    folder = folder or (Path() if _is_plugin(Path()) else Path(f"torchmemlint-{letters.lower()}"))
     package = _package_in(folder)
     words = {
         "code": code,
@@ -272,10 +269,15 @@ def _package_in(folder: Path) -> str | None:
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return None
     packages = sorted(path.parent.name for path in folder.glob("src/*/__init__.py"))
-    project = folder / "pyproject.toml"
-    if len(packages) != 1 or not project.is_file() or "torchmemlint.rules" not in project.read_text(encoding="utf-8"):
+    if len(packages) != 1 or not _is_plugin(folder):
         raise ScaffoldError(f"{folder}: it holds other things than a plugin that this command has made")
     return packages[0]
+
+
+def _is_plugin(folder: Path) -> bool:
+    """Is this the folder of a package that declares rules?"""
+    project = folder / "pyproject.toml"
+    return project.is_file() and "torchmemlint.rules" in project.read_text(encoding="utf-8")
 
 
 def _family_of(code: str, root: Path) -> Path:

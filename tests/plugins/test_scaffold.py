@@ -37,6 +37,16 @@ def test_what_is_made_passes_its_own_tests(project: Path, run: Run) -> None:
         check_fixture(programs[0], select=["ACM"], plugins=[SOURCES])
 
 
+def test_called_again_in_its_folder_it_adds_a_rule(project: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("new-rule", "ACM101", "unbounded-history").code == 0
+    monkeypatch.chdir(project / "torchmemlint-acm")
+    code, _, err = run("new-rule", "ACM102", "other-history")
+    assert code == 0
+    assert Path("src/torchmemlint_acm/acm102_other_history.py").is_file()
+    assert not Path("torchmemlint-acm").exists()
+    assert "pip install -e '.[test]'" in err
+
+
 def test_what_is_made_is_clean_and_typed(project: Path, run: Run) -> None:
     assert run("new-rule", "ACM101", "unbounded-history").code == 0
     lint = ["ruff", "check", "--isolated", "--select=E,F,I,UP,B", "--line-length=120"]
@@ -170,7 +180,8 @@ def test_the_documented_facts_are_there() -> None:
     )
     assert len(rows) >= 3
     hints = get_type_hints(facts.FileFacts, vars(facts))
-    for method in (facts.FileFacts.passes, facts.FileFacts.backwards, facts.FileFacts.loaders):
+    for name in ("passes", "backwards", "retentions", "loaders"):
+        method = getattr(facts.FileFacts, name)
         hints[method.__name__] = get_type_hints(method, vars(facts))["return"]
     for fact, attributes in rows:
         name = fact.partition(".")[0]

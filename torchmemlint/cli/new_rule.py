@@ -15,8 +15,9 @@ def new_rule(code: str, name: str, folder: Path | None) -> int:
     """Make a plugin package with a rule that works, to be replaced by your own; or add a rule to such a package.
 
     CODE is letters of your own with three digits (ACM101), NAME some words (unbounded-history), and FOLDER where the
-    package is to be, by default torchmemlint-LETTERS. Fixtures that say what is found in them, and a test that runs
-    them, are part of it. In a checkout of torchmemlint itself, a code TMLnnn begins a rule of its own.
+    package is to be: by default the working directory if it is such a package, else torchmemlint-LETTERS. It has
+    fixtures that say what is found in them, and a test that runs them. In a checkout of torchmemlint itself, a code
+    TMLnnn begins a rule of its own.
     """
     from torchmemlint import scaffold
     from torchmemlint.codes import is_own
@@ -32,7 +33,7 @@ def new_rule(code: str, name: str, folder: Path | None) -> int:
             made, then = scaffold.here(code, name, root), ["fill in what says TODO", ".ci/run"]
         else:
             made = scaffold.plugin(code, name, folder)
-            place = made.folder if made.folder.is_absolute() else f"./{made.folder}"
+            place = made.folder if made.folder.is_absolute() or made.folder == Path() else f"./{made.folder}"
             then = [f"pip install -e '{place}[test]'", f"pytest {place}"]
         made.write()
     except (scaffold.ScaffoldError, OSError) as error:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.findings import Span
+from torchmemlint.flow.domain.heap import Mode
+from torchmemlint.flow.fact.asking import Asking
 from torchmemlint.flow.fact.cases import Cases, in_memory
 from torchmemlint.flow.fact.details import Arrival
 from torchmemlint.flow.fact.formulas import Formula, Formulas
@@ -32,6 +34,20 @@ class Pass:
     switched: Span | None  # where, in this file
     differentiated: bool  # does a backward run through it?
     doubts: frozenset[Doubt]  # whether it is a pass
+
+
+@immutable(frozen=True)
+class Retention:
+    """A graph that something keeps for longer than a backward pass needs it."""
+
+    span: Span  # what keeps it
+    text: str
+    how: str  # "sum", "collection", "hook", "cache", "output" or "slot"
+    graphs: tuple[Span, ...]  # where the graphs begin that are kept, in this file
+    loop: Span | None  # the loop of this file in which it grows
+    grows: bool  # with each iteration, or does it keep one graph until the next?
+    spent: bool  # has a backward pass freed the activations?
+    doubts: frozenset[Doubt]
 
 
 @immutable(frozen=True)
@@ -65,6 +81,7 @@ class FileFacts:
     _cases: list[Case] | None = None
     _formulas: Formulas | None = None
     _alone: Cases | None = None  # of a file without a project
+    _asking: Asking | None = None
 
     def cases(self) -> list[Case]:
         """What the runs of the file, and of the files that import it, show of it; told once."""
@@ -127,7 +144,7 @@ class FileFacts:
     def runs_without_gradients(self, function: ops.Span) -> bool:
         """Is a function called with gradients off, wherever it is seen to be called? To be asked last."""
         runs = self._runs()
-        return runs is not None and runs.runs_without_gradients(Place(self.path, function), self.pulse)
+        return runs is not None and runs.mode_of(Place(self.path, function), self.pulse) is Mode.OFF
 
     def passes(self) -> list[Pass]:
         """The forward passes that the runs of the file, and of the files that import it, show in it."""
@@ -144,6 +161,45 @@ class FileFacts:
             )
             for one in (runs.forwards(self.path, self.pulse) if runs is not None else ())
         ]
+
+    def retentions(self) -> list[Retention]:
+        """What keeps graphs in the file, as those runs show it."""
+
+        def here(place: Place) -> Span | None:
+            return self.source.span_of(place.span) if place.path == self.path else None
+
+        return [
+            Retention(
+                span := self.source.span_of(one.place.span),
+                span.text(self.source.rows),
+                one.how.value,
+                tuple(found for graph in one.graphs if (found := here(graph)) is not None),
+                here(one.loop) if one.loop is not None else None,
+                not one.advice,
+                one.spent,
+                one.doubts,
+            )
+            for one in self.cases()
+            if one.how is not None
+        ]
+
+    def asking(self) -> Asking | None:
+        """Answers about single places of the file; None where it is of another framework."""
+        if self._asking is None and not self.program.is_of_another_framework:
+            unit = self._unit()
+            if unit is not None:
+                self._asking = Asking(unit, self.program.contracts, self._recording, self._mode_of)
+        return self._asking
+
+    def _recording(self) -> dict[ops.Span, bool | None]:
+        """The forward passes that runs show, and whether they record graphs."""
+        runs = self._runs()
+        return {one.place.span: one.gradients for one in (runs.forwards(self.path, self.pulse) if runs else ())}
+
+    def _mode_of(self, function: ops.Function) -> Mode | None:
+        """The gradient mode in which runs call a function; None where they do not."""
+        runs = self._runs()
+        return runs.mode_of(Place(self.path, function.span), self.pulse) if runs is not None else None
 
     def backwards(self) -> list[Backward]:
         """What differentiates in the file, as those runs show it."""

@@ -243,27 +243,43 @@ def wrap(
     `besides` are edits to make, too.
     """
     spelled = _spelled(facts, statement.start.row)
-    if spelled is None:
+    if spelled is None or not _can_move(facts, statement):
         return None
     name, importing = spelled
-    first, last = statement.start.row, statement.end.row
-    lines = [_line(facts, row) for row in range(first, last + 1)]
-    if not lines or not _indentable(lines):
-        return None
     reason = _keeps_out(facts, statement)
     if reason is not None:
         return _hint(reason)
+    edits = put_under(facts, statement, f"{name}()", besides=besides)
+    if not edits:
+        return _hint("another statement shares its line")
+    return Fix("Run it under `torch.no_grad()`", applicability, (*importing, *edits, *besides))
+
+
+def put_under(facts: FileFacts, statement: Span, context: str, *, besides: tuple[Edit, ...] = ()) -> tuple[Edit, ...]:
+    """Edits that put `with context:` around whole statements; () where these cannot be moved to the right.
+
+    `besides` are edits to make, too: rows that they join are left alone.
+    """
+    if not _can_move(facts, statement):
+        return ()
+    first, last = statement.start.row, statement.end.row
+    lines = [_line(facts, row) for row in range(first, last + 1)]
     own = None if _is_alone(facts, statement) else separated(facts, statement)
     indent = own.indent if own is not None else lines[0][: statement.start.column - 1]
     if indent.strip():
-        return _hint("another statement shares its line")
+        return ()
     step = step_of(facts, statement)
-    head = f"with {name}():\n{indent}{step}"
-    edits = list(own.led_by(head)) if own is not None else [Edit(_at(first, 1), f"{indent}with {name}():\n{step}")]
+    head = f"with {context}:\n{indent}{step}"
+    edits = list(own.led_by(head)) if own is not None else [Edit(_at(first, 1), f"{indent}with {context}:\n{step}")]
     joined = {row for edit in besides for row in range(edit.span.start.row + 1, edit.span.end.row + 1)}
     rows = [row for row, line in enumerate(lines[1:], first + 1) if line.strip() and row not in joined]
-    edits += [Edit(_at(row, 1), step) for row in rows]
-    return Fix("Run it under `torch.no_grad()`", applicability, (*importing, *edits, *besides))
+    return (*edits, *(Edit(_at(row, 1), step) for row in rows))
+
+
+def _can_move(facts: FileFacts, statement: Span) -> bool:
+    """May the rows of a statement be moved to the right?"""
+    lines = [_line(facts, row) for row in range(statement.start.row, statement.end.row + 1)]
+    return bool(lines) and _indentable(lines)
 
 
 def _hint(reason: str) -> Fix:

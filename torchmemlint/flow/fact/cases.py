@@ -168,13 +168,13 @@ class Cases:
         """Was there no more to run in a file than its share of work allows, as far as it was asked for?"""
         return self._outcomes.get(self._imports.group(path), Outcome()).whole
 
-    def runs_without_gradients(self, function: Place, pulse: Callable[[], None] | None = None) -> bool:
-        """Is a function called, and wherever it is seen to be, with gradients off?"""
+    def mode_of(self, function: Place, pulse: Callable[[], None] | None = None) -> Mode | None:
+        """In which mode is a function called, wherever it is seen to be? In that in which most is recorded."""
         modes: dict[Place, Mode] = {}
         for one in self._outcomes_on(function.path, pulse):
             for called in (one.called, one.left):
                 note(modes, ((function, mode) for mode in [called.get(function)] if mode is not None))
-        return modes.get(function) is Mode.OFF
+        return modes.get(function)
 
     def library(self, path: Path) -> tuple[Path, ...]:
         """The files of the library that a file belongs to: what it calls of any is looked up when it is run."""

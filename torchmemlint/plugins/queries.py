@@ -1,0 +1,46 @@
+"""Questions about one place of a file."""
+
+from __future__ import annotations
+
+import ast
+
+from torchmemlint.findings import Span
+from torchmemlint.flow.facts import FileFacts
+from torchmemlint.plugins.calling import Call, span_of
+from torchmemlint.plugins.places import operations_at
+
+
+def gradients_on(facts: FileFacts, place: Call | Span | ast.expr | ast.stmt) -> bool | None:
+    """Are gradients on where this is run? None: that is not known.
+
+    Contexts around it decide, then decorators of its function, then the calls of that function which the analysis has
+    seen. True if they are on for one of these.
+    """
+    asking = facts.asking()
+    return None if asking is None else asking.gradients(_at(facts, place))
+
+
+def carries_graph(facts: FileFacts, value: Call | Span | ast.expr) -> bool | None:
+    """Does this value carry an autograd graph? None: that is not known.
+
+    It does if it comes from a forward pass that records one, or from a parameter, by operations of torch. True if it
+    does on one of several paths.
+    """
+    asking = facts.asking()
+    return None if asking is None else asking.carries_graph(_at(facts, value))
+
+
+def made_by(facts: FileFacts, value: Call | Span | ast.expr) -> list[Span]:
+    """The places where this value may have been made, in the order of the text; none where one of them is not known.
+
+    Names, attributes that a class sets, and variables of the file are followed to what they were given.
+    """
+    asking = facts.asking()
+    found = asking.origins(_at(facts, value)) if asking is not None else []
+    return [facts.source.span_of(span) for span in found]
+
+
+def _at(facts: FileFacts, place: Call | Span | ast.expr | ast.stmt) -> tuple[int, int, int, int]:
+    if isinstance(place, Call):
+        place = place.span
+    return operations_at(facts, place if isinstance(place, Span) else span_of(facts, place))
