@@ -34,20 +34,16 @@ async def test_what_is_typed_counts_and_not_what_the_disk_has(editor) -> None:
     await editor.published(uri, ["TML101"])
 
 
-async def test_the_cost_stands_above_the_line(editor) -> None:
-    await editor.begin(settings={"select": ["TML501"]})
+@pytest.mark.parametrize(("shows", "titles"), [(True, ["about 16 MiB (estimated)"]), (False, [])])
+async def test_the_cost_stands_above_the_line(editor, shows: bool, titles: list[str]) -> None:
+    await editor.begin(settings={"select": ["TML501"], "codeLens": shows})
     text = "import torch\n\nfor batch in range(9):\n    print(torch.zeros(1024, 4096).to('cuda'))\n"
     uri = editor.open("train.py", text)
     await editor.published(uri, ["TML501"])
     params = lsp.CodeLensParams(lsp.TextDocumentIdentifier(uri))
-    (lens,) = await editor.client.text_document_code_lens_async(params)
-    assert (lens.command.title, [*lens.command.arguments]) == ("about 16 MiB (estimated)", ["TML501"])
-    assert lens.range.start.line == 3
-    editor.client.set_configuration({"codeLens": False, "select": ["TML501"]}, section="torchmemlint")
-    settings = {"torchmemlint": {"codeLens": False}}
-    editor.client.workspace_did_change_configuration(lsp.DidChangeConfigurationParams(settings))
-    await editor.published(uri, ["TML501"])
-    assert await editor.client.text_document_code_lens_async(params) == []
+    found = await editor.client.text_document_code_lens_async(params)
+    assert [lens.command.title for lens in found] == titles
+    assert [lens.range.start.line for lens in found] == [3] * len(titles)
 
 
 async def test_a_client_that_asks_is_answered_and_sent_nothing(editor) -> None:
