@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.words import banned, complaints
 from torchmemlint.config.formatting import formatting
 from torchmemlint.doubts import OF_WORTH, Confidence, Doubt
 from torchmemlint.findings import Applicability, Finding
@@ -155,6 +156,17 @@ def test_every_finding_carries_its_evidence(path: Path) -> None:
         assert finding.message
         assert finding.name == by_code()[finding.code].name
         assert finding.severity.rank <= by_code()[finding.code].severity.rank
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=short)
+def test_every_finding_speaks_plainly(path: Path) -> None:
+    for finding in check(path, read(path)):
+        assert not list(complaints(finding.message)), finding.message
+        for evidence in finding.evidence:
+            assert not list(banned(evidence.message)), evidence.message
+        if finding.fix is not None:
+            assert not list(banned(finding.fix.message)), finding.fix.message
+            assert finding.fix.message[0] == "`" or finding.fix.message[0].isupper(), finding.fix.message
 
 
 @pytest.mark.parametrize("path", FIXED, ids=short)

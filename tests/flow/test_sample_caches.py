@@ -78,7 +78,7 @@ def test_a_decorator_of_another_file(tmp_path: Path) -> None:
     files = {"data/memoiser.py": MEMOISER, "data/clips.py": DECORATED}
     (finding,) = check(tmp_path, "data/clips.py", files)
 
-    assert finding.message == "`memoize` keeps every sample that `Clips` ever returned"
+    assert finding.message == "`memoize` keeps every sample of `Clips`"
     assert finding.severity is Severity.ADVICE  # it may be a small data set, read by one process
 
 
@@ -93,7 +93,7 @@ def test_a_loader_of_another_file_shows_that_it_is_lost(tmp_path: Path, clips: s
 
     assert finding.span.start.row == row
     assert finding.severity is Severity.WARNING
-    assert finding.message.endswith(" in each of 4 workers, but workers restart every epoch: the cache is never hit")
+    assert finding.message.endswith(" in each of 4 workers until the epoch ends: it is never hit")
     assert any(one.filename == tmp_path / "train.py" for one in finding.evidence)
 
 

@@ -75,6 +75,9 @@ def test_folded_advice_never_fills_a_screen() -> None:
     text = folded(*(at(replace(loader(), code=f"TML4{number:02}"), 3) for number in range(20)))
     assert len(text.splitlines()) == 2 * order.LINES + 4
     assert f"  … and {20 - order.LINES} more of {20 - order.LINES} other rules\n" in text
+    text = folded(*(at(replace(loader(), code=f"TML4{number:02}"), 3) for number in range(order.LINES + 1)))
+    assert f"TML4{order.LINES:02}" in text  # a line that counts one more would take its place
+    assert "… and" not in text
 
 
 def source(lines: int) -> Callable[[Path], list[str]]:

@@ -25,7 +25,7 @@ def checked(tmp_path: Path, **files: str) -> list[Finding]:
 def test_a_pass_of_which_only_numbers_are_read(tmp_path: Path) -> None:
     (found,) = checked(tmp_path, main=HEAD + TRAIN + ACT.format(act="net(x).argmax().item()"))
     assert (found.code, found.span.start.row, found.severity) == ("TML201", 12, Severity.ADVICE)
-    assert found.message == "only numbers are read from `net(x)`, but it runs with gradients enabled"
+    assert found.message == "only numbers are read from `net(x)`, but gradients are enabled"
     assert found.fix is not None
     assert found.fix.applicability is Applicability.SAFE
 
@@ -70,7 +70,7 @@ def test_no_list_is_detached(tmp_path: Path) -> None:
 
 def test_a_pass_on_several_lines_is_named_on_one(tmp_path: Path) -> None:
     (found,) = checked(tmp_path, main=HEAD + TRAIN + ACT.format(act="net(\n        x\n    ).argmax().item()"))
-    assert found.message == "only numbers are read from `net( x )`, but it runs with gradients enabled"
+    assert found.message == "only numbers are read from `net( x )`, but gradients are enabled"
 
 
 def test_what_keeps_a_spent_graph_until_it_is_replaced(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def changes(finding: Finding) -> list[str]:
 
 def test_all_passes_of_a_function_that_trains_nothing_are_one() -> None:
     (one,) = found("a = first(x)\nshow(a.detach().sum())\nb = second(x)\nshow(b.argmax(1).tolist())")
-    assert one.message.endswith("(and another pass here)")
+    assert one.message.endswith("(and 1 more)")
     assert [link.message for link in one.evidence][:2] == [
         "the forward pass runs with gradients enabled",
         "`second(x)` does, too",
@@ -57,7 +57,7 @@ def test_all_passes_of_a_function_that_trains_nothing_are_one() -> None:
 
 def test_rows_that_follow_each_other_are_one() -> None:
     (one,) = found(f"{STEP}\na = first(x)\n\nb = second(a)\nc = first(b)\nshow(a.detach(), b.detach(), c.detach())")
-    assert one.message.endswith("(and 2 other passes here)")
+    assert one.message.endswith("(and 2 more)")
     assert changes(one) == ["with torch.no_grad():"]
 
 

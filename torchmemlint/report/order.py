@@ -81,7 +81,7 @@ def folded_lines(groups: Sequence[Sequence[Finding]], root: Path, paint: Paint, 
     if not groups:
         return
     yield f"{paint.severity(Severity.ADVICE, 'Advice')}, once for each rule (--no-fold shows all of it):"
-    head = groups[:most]
+    head = groups if len(groups) == most + 1 else groups[:most]  # one line would say that there is one more, not which
     places = [shown_place(first.filename, place(first, first.span.start).brief, root) for first, *_ in head]
     width = max((text_width(where) for where in places if text_width(where) <= _COLUMNS), default=0)
     for (first, *others), where in zip(head, places, strict=True):
@@ -97,7 +97,7 @@ def folded_lines(groups: Sequence[Sequence[Finding]], root: Path, paint: Paint, 
         message = " ".join((one_line(first.message), *message_of(first).asides))
         parts = textwrap.wrap(message, max(paint.width - 4, 20)) if paint.width else [message]
         yield from (f"    {part}" for part in parts)
-    rest = groups[most:]
+    rest = groups[len(head) :]
     if rest:
         yield f"  … and {sum(map(len, rest))} more of {len(rest)} other rule{'' if len(rest) == 1 else 's'}"
     yield f"  {paint.strong('learn more')}: `torchmemlint rule {head[0][0].code}` explains a rule"

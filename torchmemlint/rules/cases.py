@@ -236,17 +236,18 @@ class _Report(Told):
     def _kept(self, text: str) -> str:
         case = self.case
         if case.code == "TML104":
-            again = "a graph that the last one has freed" if case.spent else "the graphs of all iterations before"
-            return f"`{text}` is not detached between iterations: the next `backward()` runs through {again}"
+            again = "a graph that the last one freed" if case.spent else "all earlier graphs"
+            return f"`{text}` is not detached: the next `backward()` enters {again}"
         what = "graph nodes (CPU memory)" if case.spent else "autograd graph, with all activations, in GPU memory"
+        brief = what if case.spent else "graph and activations (GPU memory)"
         if case.advice:
             return f"`{text}` keeps {'' if case.spent else 'an '}{what} until it is replaced"
         if case.code == "TML106":
-            return f"`{text}` in a hook keeps every call's {what}"
+            return f"`{text}` in a hook keeps every call's {brief}"
         if case.how is How.OUTPUT:
-            return f"`{text}` hands the framework every step's {what}, which it keeps until the epoch ends"
+            return f"`{text}` gives the framework every step's {brief}, kept until the epoch ends"
         if case.code == "TML701":
-            return f"`{text}` keeps every training step's {what} until the epoch ends"
+            return f"`{text}` keeps every step's {brief} until the epoch ends"
         each = "iteration" if case.loop is not None else "call"
         return f"`{text}` keeps every {each}'s {what}"
 
@@ -257,16 +258,16 @@ class _Report(Told):
             case Reason.DETACHED:
                 return f"all outputs of `{text}` are detached, so its graph is wasted"
             case Reason.UNTRAINED:
-                return f"no optimizer trains the network of `{text}`, but it runs with gradients enabled"
+                return f"no optimizer trains the network of `{text}`, but gradients are enabled"
             case Reason.READ if self.case.through:
-                return f"no backward reaches what is computed from `{text}`, but it runs with gradients enabled"
+                return f"no backward reaches the results of `{text}`, but gradients are enabled"
             case Reason.READ:
-                return f"only numbers are read from `{text}`, but it runs with gradients enabled"
+                return f"only numbers are read from `{text}`, but gradients are enabled"
             case Reason.EVALUATING:
-                return f"`{text}` runs in eval mode with gradients enabled: no backward uses the activations"
+                return f"`{text}` runs in eval mode with gradients enabled; no backward follows"
             case Reason.UNUSED:
-                return f"the result of `{text}` is not used, but it runs with gradients enabled"
-        return f"`{text}` evaluates or predicts with gradients enabled: no backward uses the activations"
+                return f"the result of `{text}` is not used, but gradients are enabled"
+        return f"`{text}` predicts with gradients enabled; no backward follows"
 
     def _evidence(self) -> Iterator[Evidence]:
         case = self.case

@@ -82,12 +82,11 @@ def _finding(passes: list[Pass], fix: Fix | None) -> Finding:
     alike = [told for other, told in passes if told is not first and other.confidence is finding.confidence]
     if not alike:
         return replace(finding, fix=fix or finding.fix)
-    what = "another pass" if len(alike) == 1 else f"{len(alike)} other passes"
     own, *further = finding.evidence
     return replace(
         finding,
         severity=max((other.severity for other, _ in passes), key=lambda severity: severity.rank),
-        message=f"{finding.message} (and {what} here)",
+        message=f"{finding.message} (and {len(alike)} more)",
         amount=total([other.amount for other, _ in passes]),
         evidence=(own, *map(_also, alike), *further),
         fix=fix or finding.fix,

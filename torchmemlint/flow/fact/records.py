@@ -248,7 +248,7 @@ class _Values:
         held = [_together(map(values.of_attribute, contents.attribute(name))) for name in attributes]
         structured = any(one is not None and one.plain and one.shape for one in held)
         plain = given_plain and all(one is not None and (one.plain or one == _GIVEN) for one in held)
-        return _What(structured or plain, shape=f"a `{cls.name}` object" if structured or plain else "")
+        return _What(structured or plain, shape=f"a `{cls.name}`" if structured or plain else "")
 
     def of_attribute(self, stored: Spot) -> _What:
         """Return what is stored; of a parameter, only that it is one."""

@@ -44,11 +44,7 @@ class MaterialisedAttention(Rule):
                 facts,
                 found.product.op,
                 "all attention weights are stored as one matrix: `F.scaled_dot_product_attention` "
-                + (
-                    "computes the result without it"
-                    if available
-                    else "in torch 2.0 and newer computes the result without it"
-                ),
+                + ("needs no such matrix" if available else "in torch 2.0 and newer needs no such matrix"),
                 evidence=_evidence(found),
                 fix=Fix("Use `F.scaled_dot_product_attention`", Applicability.UNSAFE, edits) if edits else None,
             )

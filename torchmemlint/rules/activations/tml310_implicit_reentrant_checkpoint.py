@@ -41,8 +41,7 @@ class ImplicitReentrantCheckpoint(Rule):
                 self,
                 facts,
                 op,
-                f"`{formula.spelled(op)}` without `use_reentrant` defaults to `use_reentrant=True`, "
-                f"{_trouble(formula, op, name)}",
+                f"`{formula.spelled(op)}` defaults to `use_reentrant=True`, {_trouble(formula, op, name)}",
                 evidence=[(op, f"`{name}` is called without `use_reentrant`")],
                 fix=Fix("Pass `use_reentrant=False`", Applicability.UNSAFE, edits),
             )

@@ -18,7 +18,7 @@ class AccidentalFloat64(TellingRule):
     def tell(self, told: Told) -> Finding:
         """Say that float64 goes to a device."""
         place, precision = told.case.place, told.about(Precision)
-        links = [told.link(precision.array, f"`{precision.maker}` makes float64 unless it is told otherwise")]
+        links = [told.link(precision.array, f"`{precision.maker}` makes float64 unless a `dtype` is given")]
         if precision.taken is not None and precision.taken != place:
             links.append(told.link(precision.taken, "the tensor takes the array's dtype"))
         cast = ", and is cast there" if precision.cast else ""

@@ -19,8 +19,7 @@ class TrainerEvalOnDevice(TellingRule):
             links.append(told.link(case.within, f"the training arguments do not set `{STEPS}`"))
         return told.finding(
             self,
-            f"`{told.text.partition('(')[0]}` collects its predictions for the whole evaluation set on the GPU:"
-            f" it has a `compute_metrics`, but neither `{STEPS}` nor `preprocess_logits_for_metrics`",
+            f"`{told.text.partition('(')[0]}` keeps all predictions on the GPU: `{STEPS}` is not set",
             links,
             fix=_fix(told),
         )

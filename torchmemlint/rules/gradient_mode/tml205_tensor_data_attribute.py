@@ -30,11 +30,11 @@ class TensorDataAttribute(TellingRule):
 _DATA = ".data"
 _SAID = {
     Access.READ: (
-        "`{owner}.data` bypasses autograd: `.detach()` gives the same view and detects in-place changes",
+        "`{owner}.data` bypasses autograd: `.detach()` is the same view and detects in-place changes",
         "autograd does not see what happens to it",
     ),
     Access.CHANGED: (
-        "`{by}` changes `{owner}` behind autograd's back: change it under `torch.no_grad()`",
+        "`{by}` changes `{owner}` unseen by autograd: do so under `torch.no_grad()`",
         "changes it without counting the change",
     ),
     Access.NEEDLESS: (

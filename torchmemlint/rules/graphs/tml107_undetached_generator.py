@@ -25,7 +25,7 @@ class UndetachedGenerator(TellingRule):
         makers = " and ".join(f"`{told.text_of(place)}`" for place in case.graphs[:2])
         return told.finding(
             self,
-            f"`{told.text_of(case.place)}` backpropagates into {makers}, but those gradients are never used",
+            f"`{told.text_of(case.place)}` backpropagates into {makers}, whose gradients are never used",
             [
                 *told.begun(),
                 told.link(case.backward, "backward runs through both networks"),

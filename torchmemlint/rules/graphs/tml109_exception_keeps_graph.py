@@ -14,12 +14,10 @@ class ExceptionKeepsGraph(TellingRule):
         """Say what runs, or keeps the exception, while its traceback holds the failed step."""
         (failed,), text = told.case.graphs, told.text_of(told.case.place)
         if told.case.how is None:
-            message = f"`{text}` runs inside the `except` block: the exception still holds the tensors"
-            message += " of the step that ran out of memory"
+            message = f"`{text}` runs in the `except` block: the exception holds the failed step's tensors"
             title = "Retry after the `except` block"
         else:
-            message = f"`{text}` keeps the exception and, through its traceback, the tensors of the"
-            message += " failed step"
+            message = f"`{text}` keeps the exception, whose traceback holds the tensors of the failed step"
             title = "Keep `str(e)`, or call `traceback.clear_frames` first"
         link = told.link(failed, f"`{told.text_of(failed)}` may fail here: the traceback keeps its frames")
         return told.finding(self, message, [link], fix=Fix(title, Applicability.HINT))

@@ -21,7 +21,7 @@ class MemoisedSamples(TellingRule):
             title = "Remove the cache, or fill it before the workers start"
         else:
             name = told.text_of(place).lstrip("@").partition("(")[0]
-            message = f"`{name}` keeps every sample that `{memo.cls}` ever returned"
+            message = f"`{name}` keeps every sample of `{memo.cls}`"
             title = "Remove the cache, or limit its size"
         return told.finding(
             self,
@@ -45,6 +45,4 @@ def _evidence(told: Told, memo: Memo) -> Iterator[Evidence]:
 
 def _in_vain(memo: Memo) -> str:
     workers = "each worker" if memo.workers is None else f"each of {memo.workers} workers"
-    return (
-        f" in {'a worker' if memo.workers == 1 else workers}, but workers restart every epoch: the cache is never hit"
-    )
+    return f" in {'a worker' if memo.workers == 1 else workers} until the epoch ends: it is never hit"

@@ -22,7 +22,7 @@ class SkippedBatchKeepsGraph(TellingRule):
         hold = "holds" if len(skipped.names) == 1 else "hold"
         return told.finding(
             self,
-            f"{names} {hold} the skipped batch's graph, with all activations, while the next batch runs",
+            f"{names} {hold} the skipped batch's graph and activations while the next runs",
             _evidence(told),
             severity=Severity.WARNING if skipped.caught else Severity.ADVICE,
             fix=_fix(told, skipped),

@@ -24,12 +24,12 @@ class LoaderWithoutWorkers(TellingRule):
         text = shown(told.call.argument("num_workers", 5)) if told.call is not None else ""
         how = "`num_workers` is not given (default 0)"
         if feeding.chosen:
-            how = f"`num_workers` is `{text or 'an option'}`, an option that is 0 by default"
+            how = f"`num_workers` is `{text or 'an option'}`, by default 0"
         elif text:
-            how = "`num_workers` is 0" if text == "0" else f"`num_workers` is `{text}`, which is 0 here"
+            how = "`num_workers` is 0" if text == "0" else f"`num_workers` is `{text}`, here 0"
         return told.finding(
             self,
-            f"`{told.callee_of(told.case.place)}` loads batches in the training process: {how}",
+            f"`{told.callee_of(told.case.place)}` loads in the training process: {how}",
             [told.link(told.case.place, how), *told.called()],
             fix=_fix(told, text),
         )

@@ -16,7 +16,7 @@ class BlockingTransfer(TellingRule):
         """Say that the program waits for a copy, and for which."""
         feeding = told.about(Feeding)
         text = told.text_of(told.case.place)
-        pinning = "" if feeding.pins else " (and pin the batches, TML402)"
+        pinning = "" if feeding.pins else " (and pin, TML402)"
         memory = "which pins its memory" if feeding.pins else "which should pin its memory (TML402)"
         edits = told.call.adding("non_blocking=True") if told.call is not None else ()
         return told.finding(

@@ -16,11 +16,11 @@ class DatasetOfPythonObjects(TellingRule):
         copied = told.about(Copied)
         feeding = copied.by
         is_known = isinstance(feeding.workers, int) and not feeding.chosen
-        number = f"each of the {feeding.workers} workers" if is_known else "each worker"
+        number = f"each of {feeding.workers} workers" if is_known else "each worker"
         name = told.callee_of(feeding.loader)
         return told.finding(
             self,
-            f"`{copied.name}` keeps {copied.what} in `self.{copied.attribute}`: {number} ends up with its own copy",
+            f"`{copied.name}` keeps {copied.what} in `self.{copied.attribute}`: {number} copies them",
             [
                 told.link(copied.entry, f"`self.{copied.attribute}` is filled with Python objects here: {copied.what}"),
                 told.link(copied.source, "there are as many as this holds"),

@@ -23,7 +23,7 @@ class OversizedWorkerPool(TellingRule):
         if feeding.counted is not None:
             counts = f"`{feeding.workers}` counts all CPUs, also those that this process may not use"
             links.append(told.link(feeding.counted, counts))
-        number = f"{feeding.workers} workers" if feeding.counted is None else "a worker for each CPU of the machine"
+        number = f"{feeding.workers} workers" if feeding.counted is None else "a worker for each CPU"
         return told.finding(
             self,
             f"`{told.callee_of(told.case.place)}` starts {number}{default}{again}",

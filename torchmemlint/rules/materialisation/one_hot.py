@@ -43,7 +43,7 @@ def encoded(formula: Formula, operation: Operation) -> Encoded | None:
         case Operation(op=GetItem(base=table, key=ComputedKey(temp=index))) if _is_identity(formula, table):
             if not isinstance(formula.made(index), Constant | Operate | Compare) and not _is_tuple(formula, index):
                 rank = 2 if _is_flat(formula, index) else None
-                return Encoded(operation, index, LAST, rank, "rows of an identity matrix, itself written out", True)
+                return Encoded(operation, index, LAST, rank, "rows of an identity matrix, itself allocated", True)
         case Operation(name="scatter", operands=(_, *_)):
             return _scattered(formula, operation)
     return None

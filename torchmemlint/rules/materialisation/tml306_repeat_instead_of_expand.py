@@ -34,8 +34,7 @@ class RepeatInsteadOfExpand(Rule):
             self,
             facts,
             found.call,
-            f"`{written(facts, found.call, 50)}` copies a size-1 dimension `{times}` times: "
-            "`.expand()` gives a view without copying",
+            f"`{written(facts, found.call, 50)}` copies a size-1 dimension `{times}` times: `.expand()` gives a view",
             evidence=[
                 (found.put_in, "it has one entry here"),
                 *((reading, "the copies are only read") for reading in found.readings),

@@ -46,8 +46,7 @@ class PairwiseBroadcast(Rule):
             self,
             facts,
             found.whole.op,
-            f"`{written(facts, found.whole.op, 60)}` allocates one feature vector per pair: "
-            f"{found.instead} needs one number per pair",
+            f"`{written(facts, found.whole.op, 60)}` allocates a vector per pair, and uses one number of each",
             severity=None if _has_features(facts, formula, found) else Severity.ADVICE,
             evidence=links,
             fix=_fix(facts, formula, found),

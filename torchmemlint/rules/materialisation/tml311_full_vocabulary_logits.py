@@ -42,7 +42,7 @@ class FullVocabularyLogits(Rule):
             self,
             facts,
             found.call,
-            f"`{shown}` computes logits of all positions, of which one is used",
+            f"`{shown}` computes logits of all positions, but only one is used",
             evidence=[(use, f"`{written(facts, use, 40)}` takes one position of each sequence") for use in found.uses],
             fix=_fix(facts, found),
             doubts=() if found.known else (Doubt.HEAD,),
@@ -50,13 +50,13 @@ class FullVocabularyLogits(Rule):
 
     def _looks_up(self, facts: FileFacts, formula: Formula, found: Looked) -> Finding:
         copies: list[tuple[Op, str]] = [(found.cast, "a copy of all logits in float32")] if found.cast else []
-        does = "stores, until backward," if _records(facts, formula, found.log.op) else "allocates"
+        does = "stores" if _records(facts, formula, found.log.op) else "allocates"
         shown = written(facts, found.log.op, 50)
         return report_operation(
             self,
             facts,
             found.log.op,
-            f"`{shown}` {does} a tensor as large as the logits, of which one number per token is used",
+            f"`{shown}` {does} a tensor as large as the logits, but one number per token is used",
             severity=None if found.is_vocabulary else Severity.ADVICE,
             evidence=[*copies, (found.gather, "looks one number of each token up, and nothing else takes it")],
             fix=Fix("Compute `log_softmax` and `gather` of one sequence at a time", Applicability.HINT),

@@ -16,7 +16,7 @@ class CycleHoldsModule(TellingRule):
     def tell(self, told: Told) -> Finding:
         """Say by which way it holds itself."""
         circling = told.about(Circling)
-        what = "the tensors that it uses stay" if circling.closure else "its network stays"
+        what = "its tensors stay" if circling.closure else "its network stays"
         return told.finding(
             self,
             f"reference cycle `{circling.way}`: {what} in memory until the garbage collector runs",

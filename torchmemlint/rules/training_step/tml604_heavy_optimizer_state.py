@@ -38,8 +38,8 @@ class HeavyOptimizerState(Rule):
                 self,
                 facts,
                 op,
-                f"`{formula.spelled(op)}` stores {kept} extra numbers per parameter: "
-                f"{kept * _FLOAT} bytes of state, {(kept + 2) * _FLOAT} with the parameter and its gradient (float32)",
+                f"`{formula.spelled(op)}` stores {kept * _FLOAT} bytes per parameter, "
+                f"{(kept + 2) * _FLOAT} with parameter and gradient (float32)",
                 evidence=[(parameters, "each of these has state from the first `step()` on")],
                 fix=Fix(
                     "If it does not fit: 8-bit or factored state, or state sharded over processes",

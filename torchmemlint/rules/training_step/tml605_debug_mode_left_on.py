@@ -16,22 +16,22 @@ class DebugModeLeftOn(TellingRule):
         """Say which mode stays on."""
         serving = told.about(Serving)
         if serving.name in RECORDING:
-            what = "a stack trace is kept for every allocation (CPU memory), and nothing reads or stops it"
+            what = "keeps a stack trace of every allocation in CPU memory, which nothing reads"
             fix = Fix("Dump the recording, or do not record", Applicability.HINT)
         elif serving.name in ANOMALY_CONTEXT:
-            what = "every step in it runs with anomaly detection: slow, and stores stack traces in CPU memory"
+            what = "makes every step slow, and stores stack traces in CPU memory"
             fix = Fix("Make it a command-line option", Applicability.HINT)
         elif serving.name in PROFILING:
-            what = "the profiler keeps every event of every step (CPU memory) until it ends: no `schedule` is given"
+            what = "keeps every event of every step in CPU memory: no `schedule` is given"
             fix = Fix("Record some steps only: `torch.profiler.profile` with a `schedule`", Applicability.HINT)
         else:
-            what = "every step runs with anomaly detection: slow, and stores stack traces in CPU memory"
+            what = "makes every step slow, and stores stack traces in CPU memory"
             fix = _switched_off(told)
         place = told.case.place
         links = [told.link(place, "on in every run"), *told.called()]
         if serving.shown is not None:
             links.append(told.link(serving.shown, "every batch of this loop is recorded"))
-        return told.finding(self, f"`{told.text_of(place)}`: {what}", links, fix=fix)
+        return told.finding(self, f"`{told.text_of(place)}` {what}", links, fix=fix)
 
 
 def _switched_off(told: Told) -> Fix:

@@ -1,0 +1,92 @@
+"""The style of pages, and that the style's own rules find what they are for.
+
+`wordy.json` holds the pages whose sentences are longer than they should be, with their
+mean. None of them may get worse, and no other page may join them.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.words import MEAN, banned, complaints, mean_length, sentences
+
+ROOT = Path(__file__).resolve().parents[1]
+WORDY: dict[str, float] = json.loads((ROOT / "tests/wordy.json").read_text())
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *(ROOT / "docs").glob("*.md"),
+    *(ROOT / "torchmemlint/rules").glob("*/*.md"),  # what the pages of rules are made of
+]
+SLACK = 0.5  # words: a page may change without its mean being looked up
+
+
+@pytest.mark.parametrize("page", sorted(PAGES), ids=lambda page: page.name)
+def test_sentences_are_short(page: Path) -> None:
+    name = page.relative_to(ROOT).as_posix()
+    most = max(MEAN, WORDY.get(name, 0) + SLACK)
+    found = mean_length(page.read_text(encoding="utf-8"))
+    assert found <= most, f"{name}: {found:.1f} words per sentence, {most} at most"
+    if name in WORDY:
+        assert found > MEAN, f"{name} is short enough now: take it out of tests/wordy.json"
+
+
+def test_pages_that_are_gone_are_not_listed() -> None:
+    assert {name for name in WORDY if not (ROOT / name).is_file()} == set()
+
+
+@pytest.mark.parametrize(
+    ("message", "complaint"),
+    [
+        ("`total += loss` keeps every iteration's autograd graph", None),
+        ("only numbers are read from `model(x)`, but gradients are enabled", None),
+        ("`x` keeps the graphs of " + "very " * 20 + "many steps", "has 134 characters, of code 20 at most"),
+        ("`" + "x" * 200 + "` is short", None),
+        ("Keeps `x`", "does not begin with code, or in lower case"),
+        ("keeps a graph", "names no code"),
+        ("`x` keeps a graph.", "ends with a full stop"),
+        ("`x` comes to 3 GiB", "says `comes to`"),
+        ("`x` makes a tensor on the host", "says `host`"),
+        ("`host.told(nobody)` keeps a graph", None),
+    ],
+)
+def test_what_a_message_may_not_be(message: str, complaint: str | None) -> None:
+    assert list(complaints(message)) == ([complaint] if complaint else [])
+
+
+def test_words_that_are_not_to_be_used() -> None:
+    assert list(banned("it tells of rows, of which nobody is told")) == [
+        "says `tells`",
+        "says `of which`",
+        "says `nobody`",
+        "says `told`",
+    ]
+
+
+def test_sentences_of_a_page() -> None:
+    page = """# A title that is not a sentence of its own
+
+First sentence of `code` here. `second` begins with code. A [link](https://example.org/a.b) is a word.
+
+| a table | is none at all |
+
+- an item of a list
+- another item. With two sentences in it.
+
+```python
+no sentence stands here at all
+```
+<!-- made: written by x -->
+this is generated and no prose
+<!-- end of made -->
+"""
+    assert list(sentences(page)) == [
+        "First sentence of X here.",
+        "X begins with code.",
+        "A [link] is a word.",
+        "an item of a list",
+        "With two sentences in it.",
+    ]
