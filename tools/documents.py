@@ -72,12 +72,14 @@ def options() -> str:
 
 def doubts() -> str:
     """What findings may leave undetermined."""
-    from torchmemlint.doubts import Doubt, confidence, is_guess
+    from torchmemlint.doubts import Claim, Doubt, confidence, is_guess
 
     lines = []
     for doubt in Doubt:
         alone = frozenset({doubt})
-        shown = ["not told" if is_guess(alone, kept) else confidence(alone).value for kept in (True, False)]
+        told = confidence(alone).value
+        guesses = is_guess(alone, Claim.KEPT), any(is_guess(alone, one) for one in (Claim.WASTED, Claim.HELD))
+        shown = ["not told" if guess else told for guess in guesses]
         lines.append(f"| `{doubt.label}` | {doubt.value} | {' | '.join(shown)} |")
     head = "| name | what could not be determined | a graph is kept | others |\n|---|---|---|---|\n"
     return "\n" + head + "\n".join(lines) + "\n\n"

@@ -87,6 +87,7 @@ class Claim(enum.Enum):
     KEPT = "a graph is kept"
     WASTED = "a pass records one for nothing"
     BACKWARD = "a backward pass keeps or waits for more than it needs"
+    HELD = "something is held that nothing needs"
 
 
 OF_WORTH = frozenset({Doubt.LITTLE, Doubt.SIZE, Doubt.COLLECTED})
@@ -159,6 +160,8 @@ def is_guess(doubts: frozenset[Doubt], claim: Claim) -> bool:
         return any(guess <= doubts for guess in _GUESSES_OF_PASSES)
     if claim is Claim.BACKWARD:
         return not doubts.isdisjoint(_GUESSES_OF_BACKWARDS)
+    if claim is Claim.HELD:
+        return Doubt.WANTED in doubts  # who holds it may have a reason that was not seen
     return len(doubts - _SLIGHT) > 1 or not doubts.isdisjoint(_GUESSES_OF_KEPT)
 
 

@@ -14,8 +14,13 @@ _KEEPING = ("CalibrationError", "MeanAveragePrecision", "ROUGEScore", "BERTScore
 UPDATE, COMPUTE, RESET = "update", "compute", "reset"
 
 
+def is_metric(qualified: str) -> bool:
+    """Is it a class of metrics? They are modules, and compute of what they are given: none has parameters to train."""
+    return qualified.startswith(LIBRARY) and qualified.rpartition(".")[2][:1].isupper()
+
+
 def keeps(qualified: str) -> bool:
     """Does a metric of this class keep what it is given, unless it is told which thresholds to count at?"""
     name = qualified.rpartition(".")[2]
     known = name.endswith((*_CURVES, *_KEEPING)) or name.startswith("Retrieval")
-    return qualified.startswith(LIBRARY) and known
+    return is_metric(qualified) and known

@@ -28,7 +28,7 @@ from torchmemlint.rules.told import Told
 
 _KEPT = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106", "TML701"})
 _WASTED = frozenset({"TML201", "TML203", "TML206"})
-_BACKWARD = frozenset({"TML105", "TML108"})
+_CLAIMS = {"TML105": Claim.BACKWARD, "TML108": Claim.BACKWARD, "TML512": Claim.HELD, "TML807": Claim.HELD}
 _APART = frozenset(  # worded by their rules, and told whatever else is found
     (
         "TML105 TML107 TML108 TML109 TML110 TML111 TML112 TML113 TML114 TML202 TML204 TML205 TML207 TML301 "
@@ -78,7 +78,8 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
 
 
 def _tell(told: Told) -> Finding | None:
-    if told.case.code in _BACKWARD and is_guess(told.doubts, Claim.BACKWARD):
+    claim = _CLAIMS.get(told.case.code)
+    if claim is not None and is_guess(told.doubts, claim):
         return None
     rule = whole(registry.by_code()[told.case.code])
     assert isinstance(rule, TellingRule)

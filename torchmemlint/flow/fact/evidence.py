@@ -33,7 +33,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.methods import Methods
 from torchmemlint.flow.fact.owning import constructs_network, owned
-from torchmemlint.flow.models import gradients
+from torchmemlint.flow.models import contracted, gradients
 from torchmemlint.knowledge import modules
 
 _FOLLOWED = dict.fromkeys(GOING_ON, Numbers.COPIED)
@@ -156,7 +156,7 @@ class Evidence:
                 if backward.creates is creates:
                     self._differentiate(backward.sources, event.loops, creates)
         self.networks |= self._detached_callees()
-        self.networks -= pipelines  # they turn gradients off by themselves
+        self.networks -= pipelines.union(filter(contracted.is_metric, self.networks))  # neither records a graph itself
         for read in run.effects(fx.Read):
             found = run.provenance.ancestors(read.sources, numbers=_FOLLOWED.get(read.reading, Numbers.NONE))
             self.readings.setdefault(read.reading, set()).update(found)

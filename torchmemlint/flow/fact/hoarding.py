@@ -42,7 +42,8 @@ def _case(places: Places, evidence: Evidence, hoard: fx.Hoard, loop: Op) -> Case
     number = next((n for n, op in enumerate(chain) if op.owner is loop.owner), 0)
     place, *calls = map(places.of, chain[number:])
     made = tuple(dict.fromkeys(at for p in hoard.networks if (at := places.first(p)) is not None))[:1]
-    about, doubts = Hoarding(hoard.variable), evidence.cut | {Doubt.WANTED}
+    is_seen = loop.owner.parent is None  # by other files, and by who sits in front of it
+    about, doubts = Hoarding(hoard.variable), evidence.cut | ({Doubt.WANTED} if is_seen else set())
     return Case(place, "TML807", doubts, loop=places.of(loop), graphs=made, calls=tuple(calls), about=about)
 
 

@@ -11,7 +11,7 @@ from torchmemlint.flow.domain.memory import differentiate, sources_of
 from torchmemlint.flow.domain.refs import Object, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value
 from torchmemlint.flow.domain.values import of as value_of
-from torchmemlint.knowledge import autograd
+from torchmemlint.knowledge import autograd, metrics
 from torchmemlint.knowledge.contracts import Contracts
 
 _OPTIONS = autograd.names("backward-options")
@@ -25,6 +25,11 @@ def owners(target: Ref) -> tuple[str, ...]:
         if type(target) is Object and target.kind is Kind.OPAQUE and isinstance(target.about, str)
         else ()
     )
+
+
+def is_metric(target: Ref) -> bool:
+    """Is it an object of a library of metrics? It is a module, but no network."""
+    return any(map(metrics.is_metric, owners(target)))
 
 
 def is_call(known: Contracts, target: Ref, name: str) -> bool:
