@@ -376,6 +376,9 @@ def test_what_could_not_be_fixed_is_not_marked_as_fixable(
     (project / "a.py").write_text("import torch\nLEAK101\n")
     plain = run("check", "a.py", "--extend-select", "TML204", "--output-format", "concise")
     assert "TML101 [*] a leak" in plain.out
+    shown = run("check", "a.py", "--diff", "--extend-select", "TML204")
+    assert shown.out == ""
+    assert "Not fixed a.py:2:1: TML101: it would bring TML204" in shown.err
     fixed = run("check", "a.py", "--fix", "--extend-select", "TML204", "--output-format", "concise")
     assert "TML101 a leak" in fixed.out
     assert "Not fixed a.py:2:1: TML101: it would bring TML204" in fixed.out

@@ -158,6 +158,17 @@ ARGUMENTS = {
             pin_memory=True)
         """,
     ),
+    "a last line of several that gets too long": (
+        """
+        loader = DataLoader(torch.utils.data.ConcatDataset(data, batch_size=16,
+                                                           num_workers=2), num_workers=2)
+        """,
+        """
+        loader = DataLoader(torch.utils.data.ConcatDataset(data, batch_size=16,
+                                                           num_workers=2), num_workers=2,
+                            pin_memory=True)
+        """,
+    ),
     "lines that a formatter has broken": (
         """
         loader = DataLoader(
@@ -322,7 +333,23 @@ STATEMENTS = {
     "detaching of what the name holds later": (
         "y = self.target(s)\ny = y.detach() + r\ny = y + self.q(r)\ny = y.detach()",
         "with torch.no_grad():\n    y = self.target(s)\ny = y + r\n"
-        "with torch.no_grad():\n    y = y + self.q(r)\ny = y.detach()",
+        "with torch.no_grad():\n    y = y + self.q(r)",
+    ),
+    "a statement that only detaches": (
+        "y = self.target(s)[:1]\ny = y.detach()\ny = y * 2",
+        "with torch.no_grad():\n    y = self.target(s)[:1]\ny = y * 2",
+    ),
+    "data of what is read": (
+        "y = torch.tensor(self.target(s).cpu().data.numpy())",
+        "with torch.no_grad():\n    y = torch.tensor(self.target(s).cpu().numpy())",
+    ),
+    "behind a block, and a blank line": (
+        "with torch.no_grad():\n    y = self.target(s)\n\ny = y + self.target(r).detach()",
+        "with torch.no_grad():\n    y = self.target(s)\n\n    y = y + self.target(r)",
+    ),
+    "before a block": (
+        "y = self.target(s).detach()\nwith torch.no_grad():\n    y = y + self.target(r)",
+        "with torch.no_grad():\n    y = self.target(s)\n    y = y + self.target(r)",
     ),
     "two neighbours": (
         "y = self.target(s).detach()\n# the second\nz = self.target(y).detach()\n\ny = y + z",

@@ -73,12 +73,15 @@ def show(report: RunReport, output: Output, standard: TextIO) -> None:
 
     deliver([one for one in output.targets if one.file is not None or not output.silent], standard, write_as)
     if (output.diff or output.fix_only or output.add_ignores) and not output.quiet:
+        from torchmemlint.report.paint import Paint
+        from torchmemlint.report.summary import fixed_lines, not_fixed_lines
+
+        for line in not_fixed_lines(report, output.root, Paint(on=False)):
+            click.echo(line, err=True)
         fixed = sum(len(one.applied) for one in report.fixed)
         done, would = ("Ignored", "Would ignore") if output.add_ignores else ("Fixed", "Would fix")
         click.echo(f"{would if output.diff else done} {fixed} problem{'' if fixed == 1 else 's'}.", err=True)
         if output.show_fixes and not output.add_ignores:
-            from torchmemlint.report.summary import fixed_lines
-
             for line in fixed_lines(report, output.root):
                 click.echo(line, err=True)
 

@@ -17,6 +17,9 @@ from torchmemlint.syntax import cst
 from torchmemlint.syntax.patterns import too_deep
 from torchmemlint.syntax.text import parse_with_libcst
 
+# What is not told beside others: that something has no effect, where the pass is reported that it was meant for.
+_STANDS_FOR = {"TML202": frozenset({"TML201", "TML203", "TML206"})}
+
 Recheck = Callable[[str], Sequence[Finding]]
 
 
@@ -197,9 +200,11 @@ def _uncovers(candidate: _Candidate, new: Finding, change: Change, index: TextIn
     """Does a fix bring a finding about what it wrote, less severe than the one that it removes?
 
     Or as severe, if it can be fixed in turn and is a later rule's, so that this comes to an end: batches that workers
-    load are worth pinning.
+    load are worth pinning. Or one that was left unsaid beside the finding, since both are of one cause.
     """
     old = candidate.finding
+    if old.code in _STANDS_FOR.get(new.code, ()) and new.severity.rank <= old.severity.rank:
+        return True
     if new.severity.rank >= old.severity.rank and not (new.severity is old.severity and _follows(new, old)):
         return False
     shown = [new.span, *(evidence.span for evidence in new.evidence if evidence.filename is None)]

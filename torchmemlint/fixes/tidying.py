@@ -17,7 +17,7 @@ from torchmemlint.config.formatting import Formatting
 from torchmemlint.fixes.edits import BOM, Replacement, composed, newline_of, replace
 from torchmemlint.fixes.identity import Change
 from torchmemlint.fixes.layout import Layout
-from torchmemlint.fixes.leaves import Leaf, Statement, statements, width
+from torchmemlint.fixes.leaves import OPENING, Leaf, Statement, statements, width
 
 _LONGEST = 120  # of lines that a file may set an example with
 _QUOTED = re.compile(r"""(?<!["\w])"([^"'\\{}\n]*)"(?!")""")  # a string that needs no other quotes, and is no f-string
@@ -53,7 +53,7 @@ def _singly_quoted(text: str, before: str) -> str:
 
 
 def _second_headers(text: str, replacements: tuple[Replacement, ...]) -> Iterator[Replacement]:
-    """Yield what takes away each `with` that the change puts behind a block of the same `with`.
+    """Yield what takes away each `with` that the change puts behind or before a block of the same `with`.
 
     Comments that stand between the two move into the block.
     """
@@ -73,6 +73,21 @@ def _second_headers(text: str, replacements: tuple[Replacement, ...]) -> Iterato
         if comments is not None:
             yield Replacement(start, end, "")
             yield from (Replacement(place, place, inner.removeprefix(indent)) for place in comments)
+        following = _header_behind_block(after, end, indent, found[1]) if not indent.strip() else None
+        if following is not None:
+            yield Replacement(*following, "")
+
+
+def _header_behind_block(text: str, start: int, indent: str, header: str) -> tuple[int, int] | None:
+    """Where the row with this header is that follows the block which begins at a place; None without one."""
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        line = text[start:end].rstrip()
+        own = line[: len(line) - len(line.lstrip())]
+        if line and (not own.startswith(indent) or own == indent):
+            return (start, end) if line == indent + header else None
+        start = end
+    return None
 
 
 def _comments_behind_block(text: str, end: int, indent: str, header: str) -> list[int] | None:
@@ -87,7 +102,7 @@ def _comments_behind_block(text: str, end: int, indent: str, header: str) -> lis
             comments.append(start)
         elif line and own.startswith(indent) and own != indent:
             is_behind = False
-        elif not line and not is_behind:
+        elif not line:
             pass
         else:
             return comments if line == indent + header and not is_behind else None
@@ -187,10 +202,28 @@ def _broken_at_commas(statement: Statement, text: str, limit: int) -> Iterator[R
             continue
         depth = min(leaves[n].depth for n in commas)
         number = max(n for n in commas if leaves[n].depth == depth)
-        opening = [leaf for leaf in leaves[:number] if leaf.opens and leaf.depth == depth - 1]
-        before = text[start : opening[-1].end if opening else leaves[0].start]
+        at = _column_behind_bracket(statement, leaves[number], text)
+        before = text[slice(*at)] if at is not None else text[start : leaves[0].start]
         aligned = "".join(one if one in "\t " else " " for one in before)
         yield Replacement(leaves[number].end, leaves[number + 1].start, f"\n{aligned}")
+
+
+def _column_behind_bracket(statement: Statement, comma: Leaf, text: str) -> tuple[int, int] | None:
+    """Where the row begins and the bracket ends that a comma stands in; None if that row ends with a bracket."""
+    opened: list[int] = []
+    for number, leaf in enumerate(statement.leaves):
+        if leaf is comma:
+            break
+        if leaf.opens:
+            opened.append(number)
+        elif leaf.closes and opened:
+            opened.pop()
+    if not opened:
+        return None
+    bracket = statement.leaves[opened[-1]]
+    if text[bracket.start : text.find("\n", bracket.start)].rstrip().endswith(tuple(OPENING)):
+        return None
+    return text.rfind("\n", 0, bracket.start) + 1, bracket.end
 
 
 def _widest(statement: Statement, text: str) -> int:

@@ -22,7 +22,7 @@ _SEVERITIES = (
 
 def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
     """What was found, what was fixed, what could be."""
-    yield from _rolled_back(report, root, paint)
+    yield from not_fixed_lines(report, root, paint)
     fixed = sum(len(one.applied) for one in report.fixed)
     if fixed:
         verb = "Fixed" if report.fixes_applied_to_disk else "Would fix"
@@ -102,7 +102,8 @@ def _fixable(report: RunReport, paint: Paint) -> Iterator[str]:
         yield f"{paint.fixable('[-]')} {more} fixable with --fix --unsafe-fixes."
 
 
-def _rolled_back(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
+def not_fixed_lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
+    """What was not fixed, though that was asked for, each with the reason."""
     for one in report.fixed:
         for finding, reason in one.rolled_back:
             where = f"{printed_path(one.filename, root)}:{place(finding, finding.span.start).text}"

@@ -1,4 +1,4 @@
-"""Calls of `.detach()` that have nothing left to detach once a pass runs with gradients off."""
+"""What detaches (`.detach()`, `.data`) and has nothing left to detach once a pass runs with gradients off."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from torchmemlint.rules.separating import place_of
 from torchmemlint.rules.told import Told
 from torchmemlint.syntax import statements
 
-_DETACHING = re.compile(r"(\)*)(\s*\.detach\(\))")
+_DETACHING = re.compile(r"(\)*)(\s*\.(?:detach\(\)|data))")
 
 
 def needless_detaching(told: Told) -> Iterator[Edit]:
-    """Yield what takes away each `.detach()` of what a pass gives, once its statement runs with gradients off."""
+    """Yield what takes away all that detaches what a pass gives, once its statement runs with gradients off."""
     if not told.case.hands_back:  # what the pass has not made keeps its graph there, too
         yield from _in_its_statement(told)
         yield from _behind_it(told)
@@ -27,8 +27,10 @@ def _in_its_statement(told: Told) -> Iterator[Edit]:
     statement = statements.innermost(source.statements, told.statement, source.rows)
     for call in ast.walk(statement) if statement is not None else ():
         match call:
-            case ast.Call(func=ast.Attribute(value=inner, attr="detach"), args=[], keywords=[]):
-                if not _comes_from(inner, told):
+            case ast.Attribute(value=inner, attr="data", ctx=ast.Load()) | ast.Call(
+                func=ast.Attribute(value=inner, attr="detach"), args=[], keywords=[]
+            ):
+                if not _comes_from(inner, told) or (isinstance(call, ast.Attribute) and _packs(told.facts)):
                     continue
                 kept, whole = source.span_of(place_of(inner)), source.span_of(place_of(call))
                 behind = _DETACHING.fullmatch(Span(kept.end, whole.end).text(source.rows))
@@ -55,6 +57,9 @@ def _behind_it(told: Told) -> Iterator[Edit]:
                 if changes and not isinstance(one, ast.Assign):
                     return
                 whole = one.value if isinstance(one, ast.Assign) else None
+                if _only_detaches(one, name):
+                    yield from _row_of(told.facts, one)
+                    return
                 for held in _detached(one, name, whole):
                     start, end = (source.span_of(place_of(node)).end for node in (held.value, held))
                     cut = Span(start, Position(end.row, end.column + len("()")))
@@ -62,6 +67,30 @@ def _behind_it(told: Told) -> Iterator[Edit]:
                         yield Edit(cut, "")
                 if changes:
                     return
+
+
+def _packs(facts: FileFacts) -> bool:
+    """Does a file pack sequences? The `data` of those is what they hold, and no way to detach it."""
+    return any("pack_" in row or "PackedSequence" in row for row in facts.source.rows)
+
+
+def _only_detaches(statement: ast.stmt, name: str) -> bool:
+    """Is it `name = name.detach()`?"""
+    match statement:
+        case ast.Assign(
+            targets=[ast.Name(id=to)],
+            value=ast.Call(func=ast.Attribute(value=ast.Name(id=of), attr="detach"), args=[], keywords=[]),
+        ):
+            return to == of == name
+    return False
+
+
+def _row_of(facts: FileFacts, statement: ast.stmt) -> Iterator[Edit]:
+    """Yield what takes a statement away with its row, if it has that for itself."""
+    place = facts.source.span_of(place_of(statement))
+    first, last = place.start.row, place.end.row
+    if first == last and facts.source.rows[first - 1].strip() == place.text(facts.source.rows):
+        yield Edit(Span(Position(first, 1), Position(last + 1, 1)), "")
 
 
 def _detached(statement: ast.stmt, name: str, whole: ast.expr | None) -> Iterator[ast.Attribute]:

@@ -156,7 +156,7 @@ class Evidence:
                 if backward.creates is creates:
                     self._differentiate(backward.sources, event.loops, creates)
         self.networks |= self._detached_callees()
-        self.networks -= pipelines.union(filter(contracted.is_metric, self.networks))  # neither records a graph itself
+        self.networks -= {r for r in self.networks if r in pipelines or contracted.is_metric(r)}  # they record no graph
         for read in run.effects(fx.Read):
             found = run.provenance.ancestors(read.sources, numbers=_FOLLOWED.get(read.reading, Numbers.NONE))
             self.readings.setdefault(read.reading, set()).update(found)
