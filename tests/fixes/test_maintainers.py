@@ -332,8 +332,7 @@ STATEMENTS = {
     ),
     "detaching of what the name holds later": (
         "y = self.target(s)\ny = y.detach() + r\ny = y + self.q(r)\ny = y.detach()",
-        "with torch.no_grad():\n    y = self.target(s)\ny = y + r\n"
-        "with torch.no_grad():\n    y = y + self.q(r)",
+        "with torch.no_grad():\n    y = self.target(s)\ny = y + r\nwith torch.no_grad():\n    y = y + self.q(r)",
     ),
     "a statement that only detaches": (
         "y = self.target(s)[:1]\ny = y.detach()\ny = y * 2",

@@ -27,8 +27,9 @@ def _in_its_statement(told: Told) -> Iterator[Edit]:
     statement = statements.innermost(source.statements, told.statement, source.rows)
     for call in ast.walk(statement) if statement is not None else ():
         match call:
-            case ast.Attribute(value=inner, attr="data", ctx=ast.Load()) | ast.Call(
-                func=ast.Attribute(value=inner, attr="detach"), args=[], keywords=[]
+            case (
+                ast.Attribute(value=inner, attr="data", ctx=ast.Load())
+                | ast.Call(func=ast.Attribute(value=inner, attr="detach"), args=[], keywords=[])
             ):
                 if not _comes_from(inner, told) or (isinstance(call, ast.Attribute) and _packs(told.facts)):
                     continue

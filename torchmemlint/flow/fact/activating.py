@@ -161,7 +161,9 @@ class _Uses:
         made = next((version for version in versions if isinstance(version, Op)), None)
         gains = kind not in activations.SAVES_ONE or _is_kept(walk, application.op)
         safe = safe and not self._is_compiled(walk.function)
-        self._add(layer, Use(safe, gains, names[0] if names else "", made, application.op))
+        before = [walk.makers[version].layers for version in versions]
+        narrow = bool(before) and all(layers and all(map(self._is_narrow, map(last, layers))) for layers in before)
+        self._add(layer, Use(safe, gains, names[0] if names else "", made, application.op, narrow))
 
     def _is_compiled(self, function: Function | None) -> bool:
         """Is a function, or one around it, one of TorchScript, or may it be one (`compiled = torch.jit.script`)?"""

@@ -17,7 +17,7 @@ from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import If
 from torchmemlint.flow.ir.defuse import DefUse, definitions, operands
-from torchmemlint.flow.ir.ops import Class, Unit
+from torchmemlint.flow.ir.ops import Class, Op, Unit
 from torchmemlint.flow.ir.places import Temp
 from torchmemlint.knowledge.services import ACCELERATORS
 
@@ -35,6 +35,8 @@ def idle(engine: Engine, runs: list[Run], loaders: Iterable[Loader]) -> Iterator
             continue
         data, unit = loader.given.get("dataset"), loader.point.chain()[0].owner.unit
         if sampling.is_iterable(data) or _is_for_debugging(loader.event) or _is_demonstration(loader, runs):
+            continue
+        if _is_only_counted(loader.point.chain()[0]):
             continue
         if loader.name.startswith("torch_geometric.") or _makes_on_device(unit) or _is_for_single_batches(loader, runs):
             continue
@@ -121,6 +123,22 @@ def _is_accelerator(flow: DefUse, temp: Temp, *, typed: bool) -> bool:
         text = made.value if isinstance(made.value, str) else ""
         return ".cuda." in text if typed else text.startswith(ACCELERATORS)
     return ".cuda." in flow.name(temp) if typed else True
+
+
+def _is_only_counted(made: Op) -> bool:
+    """Is all that a file does with the variable of a loader to ask how many batches it has?"""
+    bound = [one.name.text for one in definitions(made.owner).following(made) if isinstance(one, ops.Bind)]
+    if len(bound) != 1:
+        return False
+    flows = [definitions(f) for f in made.owner.unit.functions if bound[0] in f.mentions or f is made.owner]
+    uses = [
+        flow.called(use)
+        for flow in flows
+        for op in operations(flow.function.body)
+        if isinstance(op, ops.Load) and op.name.text == bound[0]
+        for use in flow.following(op)
+    ]
+    return bool(uses) and set(uses) == {"len"}
 
 
 def _is_for_single_batches(loader: Loader, runs: Iterable[Run]) -> bool:

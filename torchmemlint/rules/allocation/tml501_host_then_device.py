@@ -56,7 +56,19 @@ def _edits(moved: WrittenCall | None, created: WrittenCall | None, device: str) 
     text, dtype = written(created.node), torch_api.CONSTRUCTORS.get(name)
     if "#" in written(moved.node)[len(text) :] or text.startswith("(") or (dtype is not None and not module):
         return ()
-    filled = created.piece.span(cst.ensure_type(moved.node.func, cst.Attribute).value)
+    filling = cst.ensure_type(moved.node.func, cst.Attribute).value
+    zeroed = dtype is not None and _zeroes(filling, created.node)
+    kept = created.piece.span(created.node if zeroed else filling)
     given = created.adding(f"dtype={module}.{dtype}, device={device}" if dtype else f"device={device}")
-    empty = created.replacing(created.node.func, f"{module}.empty") if dtype is not None else ()
-    return (*empty, *given, Edit(Span(filled.end, moved.span.end), ""))
+    factory = f"{module}.{'zeros' if zeroed else 'empty'}"
+    made = created.replacing(created.node.func, factory) if dtype is not None else ()
+    return (*made, *given, Edit(Span(kept.end, moved.span.end), ""))
+
+
+def _zeroes(filling: cst.BaseExpression, made: cst.Call) -> bool:
+    """Is it `made.zero_()`, or `made.fill_(0)`?"""
+    match filling:
+        case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value=name)), args=args):
+            given = [text_of(one.value) for one in args]
+            return inner is made and (name, given) in (("zero_", []), ("fill_", ["0"]), ("fill_", ["0."]))
+    return False
