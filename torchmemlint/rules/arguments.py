@@ -14,8 +14,8 @@ from torchmemlint.syntax.source_module import Piece
 from torchmemlint.syntax.text import text_of
 
 _SPACED = re.compile(r"\w+ = ")
-_COMMENT_BEHIND = re.compile(r"[ \t]*(,?)[ \t]*#")
-_REST = re.compile(r"[ \t]*(,?)[ \t]*(?:#.*)?$")  # of a row, behind an argument
+_COMMENT_BEHIND = re.compile(r"[ \t]*(?:(,)[ \t]*)?#")
+_REST = re.compile(r"[ \t]*(?:(,)[ \t]*)?(?:#.*)?$")  # of a row, behind an argument
 
 
 @dataclass(frozen=True, slots=True, eq=False)

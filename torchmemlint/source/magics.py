@@ -22,7 +22,7 @@ NEWLINE = re.compile(r"\r\n|\r|\n")
 _WHOLE_CELL = re.compile(r"%%(?P<name>\w+)(?!\w*\?)")
 # Cell magics whose cell is Python that runs in the notebook's own name space.
 _PYTHON_CELLS = frozenset("capture debug ipytest memit mprun prun scalene snakeviz time timeit wandb".split())
-_COMMAND = re.compile(r"(?P<indent>\s*)(?:[%!?,;/].*|[^#]*[\w*\]]\?{1,2}\s*)$")
+_COMMAND = re.compile(r"(?P<indent>\s*)(?=\S)(?:[%!?,;/].*|[^#]*[\w*\]]\?{1,2}\s*)$")
 _ASSIGNED_COMMAND = re.compile(r"(?P<target>[^=#]*[^=#!<>+\-*/%&|^@:\s]\s*=\s*)(?:!|%[^\W\d]).*$")
 # Of a cell of one row IPython looks for these before it looks for Python ("automagic").
 _BARE_COMMAND = re.compile(
