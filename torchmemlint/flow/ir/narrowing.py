@@ -73,7 +73,7 @@ def _call(b: Builder, test: ast.Call) -> tuple[Narrowing, ...]:
     return ()
 
 
-_KINDS = {"Tensor": "tensor", "Module": "module"}
+_KINDS = {"Tensor": "tensor", "Variable": "tensor", "Module": "module"}  # each tensor is a Variable since torch 0.4
 _NUMBERS = frozenset("bool complex float int ndarray str Integral Number Real".split())  # and texts: no tensors
 
 
