@@ -288,7 +288,7 @@ from torch import nn
 
 class Agent:
     def __init__(self):
-        self.q, self.target = nn.Linear(3, 3), nn.Linear(3, 3)
+        self.q, self.target, self.low = nn.Linear(3, 3), nn.Linear(3, 3), -1.0
         self.optimizer = torch.optim.SGD(self.q.parameters(), 0.1)
 
     def learn(self, s, r, later=True):
@@ -332,7 +332,7 @@ STATEMENTS = {
     ),
     "detaching of what the name holds later": (
         "y = self.target(s)\ny = y.detach() + r\ny = y + self.q(r)\ny = y.detach()",
-        "with torch.no_grad():\n    y = self.target(s)\ny = y + r\nwith torch.no_grad():\n    y = y + self.q(r)",
+        "with torch.no_grad():\n    y = self.target(s)\n    y = y + r\n    y = y + self.q(r)",
     ),
     "a statement that only detaches": (
         "y = self.target(s)[:1]\ny = y.detach()\ny = y * 2",
@@ -349,6 +349,16 @@ STATEMENTS = {
     "before a block": (
         "y = self.target(s).detach()\nwith torch.no_grad():\n    y = y + self.target(r)",
         "with torch.no_grad():\n    y = self.target(s)\n    y = y + self.target(r)",
+    ),
+    "neighbours with what is computed in between": (
+        "y = self.q(s.clamp(0))\ny = (y * 2).clamp(self.low)\n\n# then\nz = self.q(y)\ny = (r + z).detach()",
+        "with torch.no_grad():\n    y = self.q(s.clamp(0))\n    y = (y * 2).clamp(self.low)\n\n    # then\n"
+        "    z = self.q(y)\ny = (r + z).detach()",
+    ),
+    "neighbours with another call in between": (
+        "y = self.target(s)\nr = self.q(r).detach() + y.detach()\nz = self.target(s)\ny = (r + z).detach()",
+        "with torch.no_grad():\n    y = self.target(s)\n    r = self.q(r) + y\n    z = self.target(s)\n"
+        "y = (r + z).detach()",
     ),
     "two neighbours": (
         "y = self.target(s).detach()\n# the second\nz = self.target(y).detach()\n\ny = y + z",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -11,6 +13,7 @@ from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.reasons import Reason
 from torchmemlint.rules.guarding import around_function, around_statements
 from torchmemlint.rules.told import Told
+from torchmemlint.syntax import standard
 
 Pass = tuple[Finding, Told]
 
@@ -55,14 +58,59 @@ def _runs(passes: Iterable[Pass]) -> Iterator[list[Pass]]:
 
 def _follows(one: Pass, other: Pass) -> bool:
     above, below = one[0].statement, other[0].statement
-    between = one[1].facts.source.rows[above.end.row : below.start.row - 1]
+    rows = one[1].facts.source.rows
+    between = rows[above.end.row : below.start.row - 1]
     return (
         one[0].confidence is other[0].confidence
         and _trusted(one[0]) is _trusted(other[0]) is not Applicability.HINT
         and above.end.row < below.start.row
         and above.start.column == below.start.column
-        and all(not line.strip() or line.lstrip().startswith("#") for line in between)
+        and (not _has_code(between) or _goes_on(one[1], above.text(rows), textwrap.dedent("\n".join(between))))
     )
+
+
+def _has_code(rows: Iterable[str]) -> bool:
+    return any(row.strip() and not row.lstrip().startswith("#") for row in rows)
+
+
+def _goes_on(told: Told, statement: str, between: str) -> bool:
+    """Do the statements behind a pass only compute with what its own has assigned, which is not differentiated?"""
+    if told.case.reason not in (Reason.DETACHED, Reason.READ):
+        return False
+    try:
+        above, behind = standard.parse(textwrap.dedent(statement)).body, standard.parse(between).body
+    except SyntaxError:
+        return False
+    made = set[str]().union(*map(_assigned, above))
+    for one in behind:
+        if not _assigned(one) or not isinstance(one, ast.Assign) or not _is_computed(one.value, made):
+            return False
+        made |= _assigned(one)
+    return True
+
+
+def _assigned(statement: ast.stmt) -> set[str]:
+    """Return the variables that a statement assigns; none if it assigns anything else."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    parts = [one for target in targets for one in (target.elts if isinstance(target, ast.Tuple) else [target])]
+    names = {one.id for one in parts if isinstance(one, ast.Name)}
+    return names if len(names) == len(parts) else set()
+
+
+def _is_computed(value: ast.expr, made: set[str]) -> bool:
+    """Is a value an operation or a method of some variables, which runs nothing else?"""
+    match value:
+        case ast.Call(func=ast.Attribute(value=of)) | ast.Subscript(value=of):
+            inner = [node for node in ast.walk(value) if isinstance(node, ast.Call) and node is not value]
+            calls = [node for node in inner if node not in set(ast.walk(of))]
+            return not calls and _is_computed(of, made)
+        case ast.BinOp(left=left, right=right):
+            sides = [_is_computed(side, made) for side in (left, right)]
+            plain = [not any(isinstance(node, ast.Call) for node in ast.walk(side)) for side in (left, right)]
+            return any(sides) and all(a or b for a, b in zip(sides, plain, strict=True))
+        case ast.UnaryOp(operand=of):
+            return _is_computed(of, made)
+    return isinstance(value, ast.Name) and value.id in made
 
 
 def _trusted(finding: Finding) -> Applicability:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from torchmemlint.findings import Edit, Position, Span
+from torchmemlint.flow.fact.reasons import Reason
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.separating import place_of
 from torchmemlint.rules.told import Told
@@ -31,7 +32,7 @@ def _in_its_statement(told: Told) -> Iterator[Edit]:
                 ast.Attribute(value=inner, attr="data", ctx=ast.Load())
                 | ast.Call(func=ast.Attribute(value=inner, attr="detach"), args=[], keywords=[])
             ):
-                if not _comes_from(inner, told) or (isinstance(call, ast.Attribute) and _packs(told.facts)):
+                if not _comes_from(inner, told) or (isinstance(call, ast.Attribute) and not _cuts(told)):
                     continue
                 kept, whole = source.span_of(place_of(inner)), source.span_of(place_of(call))
                 behind = _DETACHING.fullmatch(Span(kept.end, whole.end).text(source.rows))
@@ -70,9 +71,10 @@ def _behind_it(told: Told) -> Iterator[Edit]:
                     return
 
 
-def _packs(facts: FileFacts) -> bool:
-    """Does a file pack sequences? The `data` of those is what they hold, and no way to detach it."""
-    return any("pack_" in row or "PackedSequence" in row for row in facts.source.rows)
+def _cuts(told: Told) -> bool:
+    """Is `data` what detaches the result of a pass? That of a packed sequence is what it holds."""
+    packs = any("pack_" in row or "PackedSequence" in row for row in told.facts.source.rows)
+    return told.case.reason is Reason.DETACHED and not packs
 
 
 def _only_detaches(statement: ast.stmt, name: str) -> bool:
