@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "mkdocs.yml")
 EXAMPLE = "fixtures/TML201-eval-without-no-grad/bad_diffusion.py"
 SHORT_EXAMPLE = "fixtures/TML202-no-op-grad-mode/bad_uncalled.py"
+FOR_PROGRAMS = "json json-lines json-report github azure gitlab junit pylint rdjson markdown".split()
 NOTEBOOK = "examples/leaky_notebook.ipynb"
 FOLDED_EXAMPLE = (
     SHORT_EXAMPLE,
@@ -421,10 +422,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "notebook-diff": lambda: shown(NOTEBOOK, "--diff"),
     "folded": lambda: shown(*FOLDED_EXAMPLE),
     "concise": lambda: shown(EXAMPLE, "--output-format", "concise"),
-    **{
-        name: functools.partial(shown, SHORT_EXAMPLE, "--output-format", name)
-        for name in ("json", "json-lines", "github", "azure", "gitlab", "junit", "pylint", "rdjson", "markdown")
-    },
+    **{name: functools.partial(shown, SHORT_EXAMPLE, "--output-format", name) for name in FOR_PROGRAMS},
     "grouped": lambda: shown(EXAMPLE, "--output-format", "grouped"),
     "sarif": sarif,
     "schema": schema,

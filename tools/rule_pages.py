@@ -130,7 +130,7 @@ def output(rule: Rule, path: Path, *arguments: str) -> str:
 def said(rule: Rule, path: Path) -> Iterator[str]:
     """The messages of the findings in a program, each once, with their lines."""
     places: dict[str, list[int]] = {}
-    for finding in json.loads(output(rule, path, "--output-format", "json"))["findings"]:
+    for finding in json.loads(output(rule, path, "--output-format", "json")):
         places.setdefault(finding["what"], []).append(finding["location"]["row"])
     for message, rows in places.items():
         yield f"line{'s' * (len(rows) > 1)} {', '.join(map(str, rows))}: {message}"

@@ -28,7 +28,7 @@ def known(project: Path, run: Run) -> Path:
 
 
 def codes(run: Run, *arguments: str) -> list[str]:
-    return [finding["code"] for finding in json.loads(run("--output-format=json", *arguments).out)["findings"]]
+    return [finding["code"] for finding in json.loads(run("--output-format=json", *arguments).out)]
 
 
 def entries(path: Path) -> list[dict[str, Any]]:
@@ -77,7 +77,7 @@ def test_equal_findings_are_counted(known: Path, run: Run) -> None:
     source.write_text("import torch\ndef f():\n    x = LEAK101\ndef g():\n    x = LEAK101\n")
     run("baseline", "create", "--force")
     source.write_text("import torch\ndef h():\n    x = LEAK101\ndef f():\n    x = LEAK101\ndef g():\n    x = LEAK101\n")
-    (new,) = json.loads(run("--output-format=json").out)["findings"]
+    (new,) = json.loads(run("--output-format=json").out)
     assert new["location"]["row"] == 3  # not one of those in functions that had it before
 
 
@@ -304,7 +304,7 @@ def test_unreadable_files_can_be_known(project: Path, run: Run) -> None:
 
 
 def test_measured_bytes_are_carried_and_shown_the_most_costly_first(known: Path, run: Run) -> None:
-    first, second = json.loads(run("--output-format=json", "--no-baseline").out)["findings"]
+    first, second = json.loads(run("--output-format=json", "--no-baseline").out)
     kept = Measurements(known.parent).with_figures(second["fingerprint"], "TML102", known.parent / "train.py", FIGURES)
     figures = known.parent / "torchmemlint-measured.json"
     figures.write_text(kept.to_text())

@@ -16,7 +16,7 @@ CLEAN = "import torch\nx = 1\n"
 
 
 def codes(out: str) -> list[str]:
-    return [finding["code"] for finding in json.loads(out)["findings"]]
+    return [finding["code"] for finding in json.loads(out)]
 
 
 def test_clean_file_is_exit_0(run: Run, project: Path) -> None:
@@ -194,7 +194,7 @@ def test_statistics(run: Run, project: Path) -> None:
     (project / "a.py").write_text("import torch\nLEAK101\nLEAK101\nLEAK401\n")
     code, out, _ = run("--statistics", "--output-format=json", "a.py")
     assert code == 1
-    assert [(row["code"], row["count"]) for row in json.loads(out)["summary"]["rules"]] == [
+    assert [(row["code"], row["count"]) for row in json.loads(out)] == [
         ("TML101", 2),
         ("TML401", 1),
     ]
@@ -264,7 +264,7 @@ def test_read_only_file_is_an_error_and_stays(run: Run, project: Path, monkeypat
 def test_standard_input(run: Run) -> None:
     code, out, _ = run("-", "--output-format=json", "--stdin-filename", "src/x.py", stdin=LEAK.encode())
     assert (code, codes(out)) == (1, ["TML101"])
-    assert json.loads(out)["findings"][0]["filename"].endswith("src/x.py")
+    assert json.loads(out)[0]["filename"].endswith("src/x.py")
     assert run("-", stdin=CLEAN.encode()).code == 0
     assert run("-", stdin=b"").code == 0
 

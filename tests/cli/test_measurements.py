@@ -22,7 +22,7 @@ FIGURES = Measured(
 def measured(project: Path, run: Run) -> Path:
     """A project whose only finding was measured; the file of its measurements."""
     (project / "train.py").write_text(CODE)
-    (found,) = json.loads(run("--output-format=json").out)["findings"]
+    (found,) = json.loads(run("--output-format=json").out)
     assert "measured" not in found
     kept = Measurements(project).with_figures(found["fingerprint"], "TML101", project / "train.py", FIGURES)
     path = project / "torchmemlint-measured.json"
@@ -36,7 +36,7 @@ def test_the_figure_stands_beside_the_finding(measured: Path, run: Run) -> None:
     assert full[place + 2] == "  = fix (safe): Mend it"
     concise = run("--output-format=concise", "--quiet").out
     assert concise == "train.py:2:5: TML101 [*] a leak (measured: +579.0 KiB per step, simulated)\n"
-    (found,) = json.loads(run("--output-format=json").out)["findings"]
+    (found,) = json.loads(run("--output-format=json").out)
     assert found["measured"] == FIGURES.to_json()
 
 

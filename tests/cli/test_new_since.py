@@ -44,7 +44,7 @@ def repository(project: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
 def new(run: Run, *arguments: str, since: str = "main") -> list[tuple[str, int]]:
     done = run(f"--new-since={since}", "--output-format=json", *arguments)
     assert done.err == ""
-    return [(Path(one["filename"]).name, one["location"]["row"]) for one in json.loads(done.out)["findings"]]
+    return [(Path(one["filename"]).name, one["location"]["row"]) for one in json.loads(done.out)]
 
 
 def test_nothing_is_new_where_nothing_changed(repository: Repository, run: Run) -> None:
@@ -204,7 +204,7 @@ def test_notebooks(repository: Repository, run: Run) -> None:
     repository.commit()
     write("import torch", "# more", "x = LEAK102", "%time\nx = LEAK101")
     done = run("--new-since=HEAD", "--output-format=json")
-    assert [one["code"] for one in json.loads(done.out)["findings"]] == ["TML102"]
+    assert [one["code"] for one in json.loads(done.out)] == ["TML102"]
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_showing_what_was_measured_imports_neither_torch_nor_what_measures(tmp_p
     (tmp_path / "a.py").write_text("import torch\nwith torch.no_grad:\n    pass\n")
     found = fresh(["--isolated", "--jobs=1", "--output-format=json", "a.py"], [], tmp_path)
     figures = Measured(Verdict.CONFIRMED, "cpu", "", "2.13.0", "2026-11-21", "a.py", 1024.0, 0)
-    (finding,) = json.loads(found.stdout)["findings"]
+    (finding,) = json.loads(found.stdout)
     kept = Measurements(tmp_path).with_figures(finding["fingerprint"], "TML202", tmp_path / "a.py", figures)
     (tmp_path / "torchmemlint-measured.json").write_text(kept.to_text())
     done = fresh(["--isolated", "--jobs=1", "a.py"], ["torch", "torchmemlint.runtime.verification", "rich"], tmp_path)

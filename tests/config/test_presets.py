@@ -159,7 +159,7 @@ def test_on_the_command_line(
         capfd.readouterr()
         assert main(["a.py", "--output-format=json", *arguments]) == code, arguments
         out = capfd.readouterr().out
-        assert found is None or [finding["code"] for finding in json.loads(out)["findings"]] == found
+        assert found is None or [finding["code"] for finding in json.loads(out)] == found
 
 
 def test_plugins_in_presets(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ FOUND = ["folder/src/a.py", "packed-1.0/leak.py", "repository/train/leak.py", "z
 
 
 def found(text: str) -> list[tuple[str, str, str]]:
-    return [(one["filename"], one["code"], one["severity"]) for one in json.loads(text)["findings"]]
+    return [(one["filename"], one["code"], one["severity"]) for one in json.loads(text)]
 
 
 def test_each_is_a_project_with_settings_and_a_name_of_its_own(corpus: Make, tmp_path: Path) -> None:

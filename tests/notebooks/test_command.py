@@ -38,7 +38,7 @@ def write(path: Path, *cells: str) -> bytes:
 
 
 def codes(out: str) -> list[tuple[str, int | None]]:
-    return [(found["code"], found["cell"]) for found in json.loads(out)["findings"]]
+    return [(found["code"], found["cell"]) for found in json.loads(out)]
 
 
 JSON = ("--output-format", "json")
@@ -133,7 +133,7 @@ def test_a_notebook_uses_the_files_beside_it(run: Run, tmp_path: Path) -> None:
     )
     training = TRAINING.replace("total = 0.0", "meter = Meter()").replace("total += loss", "meter.update(loss)")
     write(tmp_path / "a.ipynb", SETUP + "\nfrom meters import Meter", MODEL, training.replace("total", "meter.values"))
-    found = json.loads(run("--select", "TML102", *JSON)[1])["findings"]
+    found = json.loads(run("--select", "TML102", *JSON)[1])
     assert [(one["code"], one["cell"]) for one in found] == [("TML102", 3)]
     evidence = [(Path(one["filename"]).name, one["cell"]) for one in found[0]["evidence"]]
     assert ("meters.py", None) in evidence

@@ -33,7 +33,7 @@ def test_a_finding_is_reported_by_what_is_asked_for(
     site: Path, project: Path, run: Run, doubts: tuple[Doubt, ...], shown: list[Confidence], least: Confidence
 ) -> None:
     plug_in(site, *doubts)
-    found = json.loads(run("a.py", "--output-format=json", "--confidence", least.value).out)["findings"]
+    found = json.loads(run("a.py", "--output-format=json", "--confidence", least.value).out)
     assert len(found) == (least in shown)
     settings = {"confidence": least.value}
     (project / "torchmemlint.toml").write_text(f'confidence = "{least.value}"\n')
@@ -63,9 +63,9 @@ def test_in_a_notebook(site: Path, project: Path, run: Run) -> None:
     cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": PROGRAM}
     book = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
     (project / "b.ipynb").write_text(json.dumps(book))
-    (found,) = json.loads(run("b.ipynb", "--output-format=json").out)["findings"]
+    (found,) = json.loads(run("b.ipynb", "--output-format=json").out)
     assert (found["cell"], found["code"]) == (1, "ACM101")
-    assert json.loads(run("b.ipynb", "--output-format=json", "--confidence=certain").out)["findings"] == []
+    assert json.loads(run("b.ipynb", "--output-format=json", "--confidence=certain").out) == []
 
 
 def test_what_an_earlier_run_found_is_told_the_same(site: Path, project: Path, run: Run) -> None:

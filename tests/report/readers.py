@@ -66,6 +66,10 @@ def _object(one: dict[str, Any], root: Path) -> Found:
 
 
 def json_list(text: str, root: Path) -> list[Found]:
+    return [_object(one, root) for one in json.loads(text)]
+
+
+def json_report(text: str, root: Path) -> list[Found]:
     return [_object(one, root) for one in json.loads(text)["findings"]]
 
 
@@ -232,6 +236,7 @@ READERS: dict[str, Reader] = {
     "grouped": grouped,
     "json": json_list,
     "json-lines": json_lines,
+    "json-report": json_report,
     "sarif": sarif,
     "github": github,
     "azure": azure,

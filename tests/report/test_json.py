@@ -22,7 +22,7 @@ SCHEMA = json.loads((files("torchmemlint.report") / "schema.json").read_text(enc
 
 
 def findings(found: RunReport) -> list[dict[str, Any]]:
-    listed: list[dict[str, Any]] = json.loads(render(found, "json"))["findings"]
+    listed: list[dict[str, Any]] = json.loads(render(found, "json-report"))["findings"]
     return listed
 
 
@@ -42,8 +42,8 @@ def test_schema_is_one() -> None:
 
 
 def test_output_keeps_to_the_schema(everything: RunReport) -> None:
-    jsonschema.validate(json.loads(render(everything, "json")), SCHEMA, jsonschema.Draft202012Validator)
-    jsonschema.validate(json.loads(render(report(), "json")), SCHEMA, jsonschema.Draft202012Validator)
+    jsonschema.validate(json.loads(render(everything, "json-report")), SCHEMA, jsonschema.Draft202012Validator)
+    jsonschema.validate(json.loads(render(report(), "json-report")), SCHEMA, jsonschema.Draft202012Validator)
 
 
 def test_each_json_line_is_an_object_of_the_list(everything: RunReport) -> None:
@@ -72,7 +72,7 @@ def test_each_json_line_is_an_object_of_the_list(everything: RunReport) -> None:
     ],
 )
 def test_schema_refuses_what_is_wrong(everything: RunReport, spoilt: dict[str, Any]) -> None:
-    whole = json.loads(render(everything, "json"))
+    whole = json.loads(render(everything, "json-report"))
     whole["findings"][0] |= spoilt
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(whole, SCHEMA)
@@ -81,20 +81,20 @@ def test_schema_refuses_what_is_wrong(everything: RunReport, spoilt: dict[str, A
 @pytest.mark.parametrize("spoilt", [{"schema_version": 2}, {"schema_version": None}, {"summary": {}}, {"surprise": 1}])
 def test_schema_refuses_another_document(everything: RunReport, spoilt: dict[str, Any]) -> None:
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({**json.loads(render(everything, "json")), **spoilt}, SCHEMA)
+        jsonschema.validate({**json.loads(render(everything, "json-report")), **spoilt}, SCHEMA)
 
 
 def test_an_outside_validator_accepts_it(everything: RunReport, tmp_path: Path) -> None:
     """`check-jsonschema` knows nothing of us but the schema's file."""
     schema = Path(str(files("torchmemlint.report") / "schema.json"))
     documents = [tmp_path / name for name in ("all.json", "none.json", "counts.json")]
-    documents[0].write_text(render(everything, "json"))
-    documents[1].write_text(render(report(), "json"))
-    documents[2].write_text(render(everything, "json", statistics=True))
+    documents[0].write_text(render(everything, "json-report"))
+    documents[1].write_text(render(report(), "json-report"))
+    documents[2].write_text(render(everything, "json-report", statistics=True))
     command = [sys.executable, "-m", "check_jsonschema", "--schemafile", schema]
     done = subprocess.run([*command, *documents], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    (tmp_path / "wrong.json").write_text(render(everything, "json").replace('"what"', '"message"'))
+    (tmp_path / "wrong.json").write_text(render(everything, "json-report").replace('"what"', '"says"'))
     assert subprocess.run([*command, tmp_path / "wrong.json"], capture_output=True, check=False).returncode == 1
 
 
@@ -114,6 +114,7 @@ def test_values() -> None:
         "severity": "error",
         "confidence": "certain",
         "doubts": [],
+        "message": accumulation().message,
         "what": accumulation().message,
         "why": "Every activation of every step stays on the device.",
         "cost": None,
@@ -158,30 +159,35 @@ def test_a_measured_figure_is_one_more_field() -> None:
         jsonschema.validate({**found, "measured": {**found["measured"], "peak": "much"}}, of_one)
 
 
-def test_but_for_what_it_says_a_finding_has_all_fields_of_ruff_s_with_the_same_kinds_of_values(tmp_path: Path) -> None:
+def test_the_list_has_the_findings_of_the_document(everything: RunReport) -> None:
+    assert json.loads(render(everything, "json")) == findings(everything)
+    assert json.loads(render(report(), "json")) == []
+
+
+def test_a_finding_has_all_fields_of_ruff_s_with_the_same_kinds_of_values(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("import os\n")
     command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--output-format", "json", "a.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
     theirs = next(one for one in json.loads(done.stdout) if one["fix"])
     (ours,) = findings(report(accumulation()))
-    ours["message"] = ours.pop("what")
     assert set(theirs) <= set(ours)
     assert shape({key: ours[key] for key in theirs}) == shape(theirs)
 
 
 def test_statistics() -> None:
     both = report(accumulation(), accumulation())
-    told = json.loads(render(both, "json", statistics=True))
+    told = json.loads(render(both, "json-report", statistics=True))
     assert told["summary"]["rules"] == [
         {"code": "TML101", "name": "graph-accumulation", "severity": "error", "count": 2, "fixable": 2}
     ]
     assert "findings" not in told
+    assert json.loads(render(both, "json", statistics=True)) == told["summary"]["rules"]
 
 
 def test_the_summary(everything: RunReport) -> None:
     told = replace(everything, failing=2, unsure=4, left_out=(LeftOut(3, "in b.json"),), errors=("a plugin failed",))
-    summary = json.loads(render(told, "json"))["summary"]
+    summary = json.loads(render(told, "json-report"))["summary"]
     del summary["rules"]
     assert summary == {
         "torchmemlint": __version__,

@@ -21,7 +21,7 @@ from .samples import accumulation, evaluation, loader, render, report
 
 MEASURED = Measured(Verdict.CONFIRMED, "cuda", "NVIDIA L4", "2.13.0", "2026-11-21", "a.py", per_step=48 * 2**20)
 FINDING = replace(accumulation(), doubts=(Doubt.GIVEN,), measured=MEASURED)
-WHOLE = {"full", "github", "azure", "junit", "html", "json", "json-lines", "sarif"}  # show all parts
+WHOLE = {"full", "github", "azure", "junit", "html", "json", "json-lines", "json-report", "sarif"}  # show all parts
 LINKED = {"markdown", "rdjson"}  # have room for the page, too
 
 

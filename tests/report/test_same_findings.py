@@ -208,7 +208,10 @@ def test_of_a_notebook(notebook: RunReport, tmp_path: Path, name: str) -> None:
         assert "cell 4:5:10" in text
     elif name.startswith("json"):
         found = json.loads(text)
-        assert (found if name == "json-lines" else found["findings"][0])["cell"] == 4
+        listed = {"json-lines": lambda: [found], "json": lambda: found, "json-report": lambda: found["findings"]}[
+            name
+        ]()
+        assert listed[0]["cell"] == 4
     else:
         (found,) = READERS[name](text, tmp_path)
         row = (tmp_path / "a.ipynb").read_text().splitlines()[found.row - 1]

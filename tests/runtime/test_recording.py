@@ -188,11 +188,11 @@ def test_verify_records_and_check_shows(
         source.write_text(text)
         assert f"= measured: {sentence}\n" in shown("full")
         assert shown("concise").splitlines()[0].endswith(" (measured: +16.0 KiB per step)")
-        assert json.loads(shown("json"))["findings"][0]["measured"] == told
+        assert json.loads(shown("json"))[0]["measured"] == told
     source.write_text(dedent(PROGRAM).replace("square()", "abs()"))  # another statement: nobody measured it
     assert "= measured" not in shown("full")
     assert "(measured" not in shown("concise")
-    assert "measured" not in json.loads(shown("json"))["findings"][0]
+    assert "measured" not in json.loads(shown("json"))[0]
 
 
 def test_the_card_of_a_simulation_is_named() -> None:

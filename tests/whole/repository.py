@@ -53,7 +53,7 @@ def findings(*arguments: str) -> list[dict[str, Any]]:
     """What `check` reports from the working directory."""
     out = Path("report.json")
     code = main(("check", "--output-format=json", f"--output-file={out}", "--fail-on=advice", "-q", *arguments))
-    found: list[dict[str, Any]] = json.loads(out.read_text())["findings"]
+    found: list[dict[str, Any]] = json.loads(out.read_text())
     out.unlink()
     assert code == bool(found)
     return found

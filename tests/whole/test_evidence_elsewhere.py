@@ -67,7 +67,7 @@ def of_concise(out: str, place: str) -> bool:
 
 def of_json(out: str, place: str) -> bool:
     """As a piece of evidence with the other file's absolute name."""
-    (finding,) = json.loads(out)["findings"]
+    (finding,) = json.loads(out)
     name, _, row = place.partition(":")
     return any(
         Path(evidence["filename"]) == Path.cwd() / name and evidence["location"]["row"] == int(row)

@@ -78,7 +78,7 @@ def ours(folder: Path, *arguments: str) -> list[tuple[str, int, int, str]]:
     )
     return [
         ("./" + Path(one["filename"]).name, one["location"]["row"], one["location"]["column"], one["code"])
-        for one in json.loads(done.stdout)["findings"]
+        for one in json.loads(done.stdout)
     ]
 
 

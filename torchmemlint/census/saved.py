@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from torchmemlint.census.counting import VERSION, Census, Found, Project, census_of
-from torchmemlint.report.json_format import VERSION as FINDINGS
+from torchmemlint.report.json_report import VERSION as FINDINGS
 
 
 class ReportError(Exception):
@@ -40,11 +40,11 @@ def _read(file: Path) -> Census:
     except ValueError as error:
         raise ReportError(f"{file}: not JSON: {error}") from None
     try:
-        if "schema_version" in told:
-            if told["schema_version"] != FINDINGS:
-                version = told["schema_version"]
+        if isinstance(told, list) or "schema_version" in told:
+            version = FINDINGS if isinstance(told, list) else told["schema_version"]
+            if version != FINDINGS:
                 raise ReportError(f"{file}: findings of version {version!r}, and this is for version {FINDINGS}")
-            found = list(_findings(told["findings"], file.stem))
+            found = list(_findings(told if isinstance(told, list) else told["findings"], file.stem))
             return census_of(map(Project, {one.project for one in found} or {file.stem}), found)
         if told["version"] != VERSION:
             raise ReportError(f"{file}: a census of version {told['version']!r}, and this is for version {VERSION}")

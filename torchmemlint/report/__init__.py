@@ -33,10 +33,9 @@ def write(
     if not statistics:
         _emit(stream, chosen.lines(report, root, paint))
     else:
-        from torchmemlint.report import json_format
         from torchmemlint.report import statistics as counts
 
-        _emit(stream, counts.lines(report, paint) if chosen.closing else [json_format.counts(report)])
+        _emit(stream, counts.lines(report, paint) if chosen.closing else [chosen.tally(report)])
     if chosen.closing and report.show_summary:
         write_summary(report, stream, color=color, root=root)
 

@@ -36,6 +36,13 @@ class Format:
         lines: Callable[[RunReport, Path, Paint], Iterator[str]] = module.lines
         return lines
 
+    @property
+    def tally(self) -> Callable[[RunReport], str]:
+        """The function that writes the counts of `--statistics`, of a format for programs that has a form for them."""
+        module: Any = importlib.import_module(f"torchmemlint.report.{self.module}")
+        tally: Callable[[RunReport], str] = module.counts
+        return tally
+
     def missing(self) -> str | None:
         """What to tell a user who lacks the package that it needs; None where nothing is lacking."""
         from importlib.util import find_spec
@@ -53,6 +60,7 @@ FORMATS: Mapping[str, Format] = {
         Format("grouped", "grouped", closing=True, document=False, counts=True),
         Format("json", "json_format", counts=True),
         Format("json-lines", "json_lines"),
+        Format("json-report", "json_report", counts=True),
         Format("sarif", "sarif.log"),
         Format("github", "github", document=False),
         Format("azure", "azure", document=False),

@@ -1,7 +1,7 @@
-"""A run as a JSON document: the version of its schema, a summary, and the findings.
+"""The findings as a JSON list in the shape of ruff's, so that what reads ruff's reads ours.
 
-A finding has the parts of its message (`what`, `why`, `cost`, `fix`, `confidence`, `url`); its places are written as
-ruff writes them. `schema.json` beside this module describes the document.
+To ruff's keys come the parts of the message (`what`, which is ruff's `message`, `why`, `cost`, `fix`, `confidence` and
+`url`) and what else is known. `json-report` has the same findings in a document of its own (`json_report.py`).
 """
 
 from __future__ import annotations
@@ -11,54 +11,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from torchmemlint import __version__
 from torchmemlint.engine.run import RunReport
-from torchmemlint.findings import Edit, Evidence, Finding, Fix, Position, Severity
-from torchmemlint.fixes.eligibility import eligible
+from torchmemlint.findings import Edit, Evidence, Finding, Fix, Position
 from torchmemlint.report import statistics
 from torchmemlint.report.message import message_of
 from torchmemlint.report.paint import Paint
 from torchmemlint.report.places import Place, absolute_path, evidence_place, place
 from torchmemlint.source.suppressions import rows_of
 
-VERSION = 1
-"""Of the schema: it rises when a key changes its meaning or goes; new keys leave it."""
-
 
 def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
-    """The document, in ASCII, so that it survives any stream."""
-    yield document(report, findings=[finding_object(finding, root) for finding in report.findings])
+    """The list, in ASCII, so that it survives any stream."""
+    yield json.dumps([finding_object(finding, root) for finding in report.findings], indent=2, sort_keys=True)
 
 
 def counts(report: RunReport) -> str:
-    """The document without findings, for `--statistics`."""
-    return document(report)
-
-
-def document(report: RunReport, **parts: Any) -> str:
-    """A document with the version, the summary and these parts."""
-    return json.dumps({"schema_version": VERSION, "summary": summary(report), **parts}, indent=2, sort_keys=True)
-
-
-def summary(report: RunReport) -> dict[str, Any]:
-    """What the closing lines of the formats for reading say."""
-    safe = sum(eligible(finding, unsafe=False) for finding in report.findings)
-    unsafe = sum(eligible(finding, unsafe=True) for finding in report.findings) - safe
-    severities = [finding.severity for finding in report.findings]
-    return {
-        "torchmemlint": __version__,
-        "files": {"checked": report.files_checked, "skipped": report.files_skipped},
-        "findings": {"total": len(severities), **{one.value: severities.count(one) for one in Severity}},
-        "failing": report.failing,
-        "fixable": {"safe": safe, "unsafe": unsafe},
-        "fixed": sum(len(one.applied) for one in report.fixed),
-        "not_shown": {
-            "less_certain": report.unsure,
-            "in_baseline": sum(one.count for one in report.left_out),
-        },
-        "rules": statistics.objects(report),
-        "errors": list(report.errors),
-    }
+    """How often each rule reports, for `--statistics`."""
+    return json.dumps(statistics.objects(report), indent=2)
 
 
 def finding_object(finding: Finding, root: Path) -> dict[str, Any]:
@@ -72,6 +41,7 @@ def finding_object(finding: Finding, root: Path) -> dict[str, Any]:
         "code": finding.code,
         "name": finding.name,
         "severity": finding.severity.value,
+        "message": message.what,
         "what": message.what,
         "why": message.why,
         "cost": None if cost is None else {"text": cost.text, "basis": cost.basis.value},
