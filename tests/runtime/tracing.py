@@ -18,6 +18,7 @@ from torchmemlint.runtime import track_memory
 from torchmemlint.runtime.instrument import Instrumented
 from torchmemlint.runtime.leaks import Leak
 from torchmemlint.runtime.loops import LoopWatch
+from torchmemlint.runtime.memory import MemoryUse
 from torchmemlint.runtime.order import ProjectFiles
 from torchmemlint.runtime.tracing import LeakAnalysis
 
@@ -43,6 +44,12 @@ def expected(path: Path) -> Expected | None:
 
 def trace(path: Path, backend: str = "cpu") -> list[Leak]:
     """Run a script as a program, and give what grows."""
+    memory, analysis = traced(path, backend)
+    return memory.leaks_with(analysis.passes)
+
+
+def traced(path: Path, backend: str = "cpu") -> tuple[MemoryUse, LeakAnalysis]:
+    """Run a script as a program, and give what was measured and what looked at it."""
     module = ModuleType("__main__")
     module.__file__ = str(path)
     before = sys.modules["__main__"]
@@ -54,14 +61,14 @@ def trace(path: Path, backend: str = "cpu") -> list[Leak]:
             ledger = memory.ledger
             loops = LoopWatch(steps=10_000, seconds=60, now=lambda: ledger.now)
             steps.append(loops.step)
-            run: Any = SimpleNamespace(memory=memory, ledger=ledger)
+            run: Any = SimpleNamespace(memory=memory, ledger=ledger, watch=memory._watch, steps=memory._watch._steps)
             analysis = LeakAnalysis(run)
             loops.on_turn.append(analysis.turn)
             loops.on_leave.append(analysis.leave)
             instrumented = Instrumented(ProjectFiles((str(path.parent),)), loops)
             with contextlib.redirect_stdout(io.StringIO()), instrumented:
                 exec(instrumented.code(str(path), path.read_bytes()), module.__dict__)
-        return memory.leaks_with(analysis.passes)
+        return memory, analysis
     finally:
         sys.modules["__main__"] = before
         module.__dict__.clear()

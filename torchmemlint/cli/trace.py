@@ -71,4 +71,4 @@ def _trace(program: Program, options: dict[str, Any]) -> int:
     from torchmemlint.report.trace import write_trace
 
     hand_over(report, options, resolver.root, write_trace, trace_page)
-    return int(bool(report.leaks) or report.run.out_of_memory is not None)
+    return int(report.growing or report.run.out_of_memory is not None)

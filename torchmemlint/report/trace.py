@@ -14,11 +14,14 @@ from torchmemlint.report.faces import faces, out_of_memory, whose
 from torchmemlint.report.places import shown_place
 from torchmemlint.report.rich_text import rows, write_texts
 from torchmemlint.report.sparkline import sparkline
+from torchmemlint.runtime.collector import Waiting
 from torchmemlint.runtime.growth import FEWEST, WARM_UP
 from torchmemlint.runtime.holders import Holder
+from torchmemlint.runtime.idle import Idle
 from torchmemlint.runtime.ledger import Site
 from torchmemlint.runtime.results import RunResult
 from torchmemlint.runtime.trace_report import TracedLeak, TraceReport
+from torchmemlint.runtime.uses import Unneeded
 from torchmemlint.sizes import format_size
 
 _LINES = 8
@@ -103,12 +106,65 @@ class _Words:
             lines = (self.place(site) for site, _ in leak.holder.graph_lines)
             yield "graph", "saved for a backward at " + ", ".join(lines)
         yield "kinds", ", ".join(f"{kind.label} {format_size(nbytes)}" for kind, nbytes in leak.kinds)
+        if leak.holder is not None and 2 * leak.holder.shown < leak.holder.direct:
+            share = leak.holder.shown / leak.holder.direct
+            yield (
+                "views",
+                f"the tensors show {share:.0%} of these bytes: each is a part of a storage that it keeps whole",
+            )
+        if leak.holder is not None and leak.holder.unfindable:
+            yield "lost", f"{leak.holder.unfindable} results: nothing else has the object that they were cached for"
         if one.ranks:
             yield "ranks", ", ".join(map(str, one.ranks))
         for told in one.findings:
             yield "rule", f"{told.code} at {shown_place(told.path, told.line, self._root)}: {told.message}"
-        if not one.findings and not leak.bounded:
+        if not one.findings and leak.is_growth:
             yield "rule", "none has a finding for it"
+
+    def heading_of_waiting(self, one: Waiting) -> Text:
+        """The line, and what waited."""
+        return Text.assemble(
+            ("waits  ", "bold red"),
+            (self.place(one.line), "bold"),
+            f" in {one.line.function}" if one.line.function != "<module>" else "",
+            (f"  up to {format_size(one.most)} left to the garbage collector", "bold red"),
+        )
+
+    def waiting(self, one: Waiting) -> Iterator[tuple[str, str]]:
+        """What the collector freed, how long it waited, and the cycle that held it."""
+        times = "1 collection" if one.collections == 1 else f"{one.collections} collections"
+        yield "freed", f"by {times}; {one.storages} storages, {format_size(one.freed)}, waited up to {one.turns} turns"
+        yield (
+            "cycle",
+            "unknown: none was there when the heap was looked at" if one.cycle is None else _holder(one.cycle),
+        )
+        if one.line != one.site:
+            yield "made at", self.place(one.site)
+
+    def heading_of_idle(self, one: Idle) -> str:
+        """Which peak, and how much of it."""
+        share = f"{format_size(one.nbytes)} of {format_size(one.peak)} ({one.nbytes / one.peak:.0%})"
+        which = "the peak" if one.series is None else f"the peak of {self.whole(one.series)}"
+        return f"Not used after {which}: {share}"
+
+    def whole(self, series: str) -> str:
+        """A loop by its place."""
+        path, _, line = series.partition(" ")[2].rpartition(":")
+        return f"the loop at {shown_place(path, line, self._root)}"
+
+    def idle(self, one: Idle) -> Iterator[tuple[str, str]]:
+        """Its parts: who keeps them, or which lines made them."""
+        for part in one.parts[:_LINES]:
+            made = ", ".join(self.place(site) for site, _ in part.made[:_MADE])
+            kept = "" if part.holder is None else f", kept by {_holder(part.holder)}"
+            yield format_size(part.nbytes), f"{part.nbytes / one.peak:4.0%}  {part.kind.label} made at {made}{kept}"
+
+    def unneeded(self, one: Unneeded) -> Iterator[tuple[str, str]]:
+        """The lines that saved activations for them, and the gradients themselves."""
+        for site, nbytes in one.saved[:_LINES]:
+            yield format_size(nbytes), f"saved for a backward at {self.place(site)}"
+        count = "1 parameter" if one.parameters == 1 else f"{one.parameters} parameters"
+        yield format_size(one.gradients), f"gradients of {count} that no optimizer steps"
 
 
 class _Writer:
@@ -134,6 +190,22 @@ class _Writer:
             yield Text()
             yield Text.assemble(("fills up  ", "bold green"), self._words.place(one.leak.line))
             yield from rows(self._words.leak(one))
+        for one in report.gathered:
+            yield Text()
+            yield Text.assemble(("collected, and used later  ", "bold green"), self._words.place(one.leak.line))
+            yield from rows(self._words.leak(one))
+        for waiting in report.waiting:
+            yield Text()
+            yield self._words.heading_of_waiting(waiting)
+            yield from rows(self._words.waiting(waiting))
+        for idle in report.idle:
+            yield Text()
+            yield Text(self._words.heading_of_idle(idle), style="bold")
+            yield from rows(self._words.idle(idle))
+        if report.unneeded is not None:
+            yield Text()
+            yield Text(f"{format_size(report.unneeded.nbytes)} for gradients that no optimizer uses", style="bold")
+            yield from rows(self._words.unneeded(report.unneeded))
         yield from self._kinds()
         yield from self._peak()
         yield Text()
@@ -192,8 +264,10 @@ class _Writer:
         counted = f"from step to step in {report.run.steps} steps"
         if not report.run.steps:
             counted = f"in {turns} turns of a loop"
-        if not report.leaks and report.run.out_of_memory is None:
+        if not report.growing and report.run.out_of_memory is None:
             return f"No growth {counted}."
+        if report.waiting and not report.leaks:
+            return f"{format_size(sum(one.most for one in report.waiting))} waited for the garbage collector."
         if not report.leaks:
             few = max(report.run.steps, turns) <= WARM_UP + FEWEST + 1
             return f"Memory ran out; {'too few turns to tell what grows' if few else f'nothing grew {counted}'}."

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from torchmemlint.runtime import internals
+from torchmemlint.runtime.collector import watching_collections
 from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.steps import OnStep, Steps
 from torchmemlint.runtime.tracker import StorageTracker, tensors_in
@@ -48,11 +49,17 @@ class Watch(contextlib.AbstractContextManager["Watch"]):
         stack.enter_context(self._steps)
         stack.enter_context(self._hooked.watching())
         stack.enter_context(_resizing(self._tracker))
+        stack.enter_context(watching_collections(self._tracker.ledger))
         return self
 
     def __exit__(self, *exception: object) -> None:
         """Take the hooks away."""
         self._stack.close()
+
+    @property
+    def tracker(self) -> StorageTracker:
+        """What fills the ledger."""
+        return self._tracker
 
     @property
     def hooked(self) -> HookedNodes:

@@ -65,6 +65,7 @@ class Fill:
     line: int
     function: str  # the innermost, by its simple name; `<module>` outside
     carried: bool  # it makes the new value from the old one: `total += loss`, `h = cell(x, h)`
+    is_name: bool = False  # it assigns a name, and not an attribute
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ class Source:
                     elif _called(assigned) in names:
                         carried = _mentions(value, assigned)
                         if not contents or carried:
-                            yield Fill(statement.lineno, function, carried)
+                            yield Fill(statement.lineno, function, carried, isinstance(assigned, ast.Name))
         if contents:
             for call in _own_calls(statement):
                 method = call.func

@@ -37,13 +37,20 @@ class Guard(threading.Thread):
         """The program has ended."""
         self._over.set()
 
+    def _told(self) -> str | None:
+        """Why the file says that the run shall end; None where it is not there."""
+        try:
+            return self._file.read_text(encoding="utf-8") or OTHERS
+        except OSError:
+            return None
+
     def run(self) -> None:
         """Wait until there is something to do."""
         why = None
         while why is None:
             if self._over.wait(_POLL):
                 return
-            why = TIME if time.monotonic() > self._deadline else OTHERS if self._file.exists() else None
+            why = TIME if time.monotonic() > self._deadline else self._told()
         self._stop_program(why)
         if not self._over.wait(_GRACE):
             self._leave()

@@ -15,7 +15,9 @@ class Holder:
     `attribute`, `class attribute`, `closure`, `default`, `cache`, `generator`, `library`, `cycle`, `unknown`), with
     `function` for locals and closures and `of_type` for attributes. `type` is its own type, `filled` the statements
     that put something into it, likeliest first, `graph_lines` the lines whose operations made the nodes that hold
-    bytes. `bound` is the most elements or results that it keeps, None where it has no bound.
+    bytes. `bound` is the most elements or results that it keeps, None where it has no bound. `shown` is what tensors
+    show of the `direct` bytes: less, where they are views that keep whole storages. `unfindable` counts results of a
+    cache whose key nothing else has.
     """
 
     name: str
@@ -33,6 +35,8 @@ class Holder:
     graph_lines: tuple[tuple[Site, int], ...] = ()
     bound: int | None = None
     length: int | None = None
+    shown: int = 0
+    unfindable: int = 0
 
     @property
     def how(self) -> str:

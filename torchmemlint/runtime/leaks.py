@@ -28,6 +28,7 @@ from torchmemlint.runtime.survivors import (
     whole,
     within,
 )
+from torchmemlint.runtime.uses import is_sampled, is_used_afterwards
 
 FIRST_LOOK = WARM_UP + FEWEST + 2
 """Turns after which a look can tell something."""
@@ -47,7 +48,7 @@ class Leak:
     per turn. `bounded` is set for what fills up to a bound that the holder has by itself, as a deque with a maxlen.
     `besides` is what the same holder gets in other loops. `stays` is set for what a loop piles up each time that it is
     entered, and that goes when the loop has been left: the bytes of a turn that do not go then, because others keep
-    them, too.
+    them, too. `gathered` is set for what is collected without graphs and used later (see `uses.py`).
     """
 
     growth: Accrual
@@ -61,6 +62,12 @@ class Leak:
     look: int = 0  # the event of the look
     besides: tuple[Accrual, ...] = ()
     stays: float | None = None
+    gathered: bool = False
+
+    @property
+    def is_growth(self) -> bool:
+        """Whether it is a leak: neither bounded, nor gathered to be used."""
+        return not self.bounded and not self.gathered
 
     @property
     def bytes_per_turn(self) -> float:
@@ -86,6 +93,14 @@ class Lookout:
 
     def __init__(self) -> None:
         self._next: dict[Hashable, int] = {}
+        self._heaviest = 0
+
+    def is_heavy(self, nbytes: int) -> bool:
+        """Whether a turn leaves so much behind that a look may tell what none has seen; asked again, it takes more."""
+        if 5 * nbytes <= 6 * self._heaviest:
+            return False
+        self._heaviest = nbytes
+        return True
 
     def is_time(self, place: Hashable, turns: int) -> bool:
         """Whether to look now that a series has made so many turns, of which this one ended at a place."""
@@ -147,7 +162,7 @@ class _Search:
         found.extend(self._of_lines())
         lines = {leak.line for leak in found}
         found.extend(leak for one in passes for leak in self._of_pass(one) if leak.line not in lines)
-        return sorted(_merged(found), key=lambda leak: (leak.bounded, -self._per_event(leak)))
+        return sorted(_merged(found), key=lambda leak: (not leak.is_growth, -self._per_event(leak)))
 
     def _per_event(self, leak: Leak) -> float:
         """Bytes by event, so that leaks whose turns differ can be compared."""
@@ -164,11 +179,23 @@ class _Search:
             return None
         marks = self._until(self._series[found.series], event)
         turns = set(turns_of((self._ledger.born(index) for index in records), marks))
-        bounded = holder.bound is not None and len(turns) <= holder.bound
+        bounded = holder.bound is not None and len(turns) <= holder.bound and not _is_lost(holder)
         leak = self._leak(found, holder, records, event, bounded=bounded)
+        leak = replace(leak, gathered=self._is_gathered(holder, records, found.series))
         elsewhere = [index for index in records if not self._within(found.series, index)]
         besides = self._accrued(elsewhere, event) if elsewhere else None
         return leak if besides is None else replace(leak, besides=(besides,))
+
+    def _is_gathered(self, holder: Holder, records: Sequence[int], series: str) -> bool:
+        """Whether a holder collects what is used later: tensors themselves, neither graphs nor parts of storages."""
+        if 2 * min(holder.direct, holder.shown) < holder.nbytes:
+            return False
+        marks = self._ledger.marks[series]
+        kept = [index for index in records if in_window(self._ledger.born(index), marks)]
+        if is_sampled(self._ledger, kept, marks):
+            return True
+        trains = self._has_steps(marks[0], marks[-1])  # what it collects grows with the training, whatever it is for
+        return not trains and is_used_afterwards(self._ledger, kept, marks, self._end)
 
     def _of_pass(self, one: Pass) -> Iterator[Leak]:
         """What one pass of a loop piles up in graphs that no backward ever uses, and that goes with the pass.
@@ -347,6 +374,11 @@ class _Search:
         )
 
 
+def _is_lost(cache: Holder) -> bool:
+    """Whether what a cache holds can mostly not be found again: its bound counts entries that nothing asks for."""
+    return 2 * cache.unfindable > (cache.length or 0)
+
+
 def _merged(leaks: Iterable[Leak]) -> list[Leak]:
     """With what is kept by the same line taken together, and without what a later look has told already."""
     result: dict[tuple[Site, str], Leak] = {}
@@ -381,4 +413,5 @@ def _together(one: Leak, other: Leak) -> Leak:
         retained=one.retained + other.retained,
         block_bytes=blocks,
         bounded=one.bounded and other.bounded,
+        gathered=one.gathered and other.gathered,
     )

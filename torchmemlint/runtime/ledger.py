@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import sys
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -79,10 +79,12 @@ class Ledger:
         self._kind = array("b")
         self._born = array("q")
         self._died = array("q")
+        self._used = array("q")  # the events that there were when an operation was last given it
         self._events = array("q")  # record * 2, plus one where it is freed
         self._devices, self._sites, self._operations = _Names(), _Names(), _Names()
         self.marks: dict[str, list[int]] = {}
         self.passes: dict[str, list[tuple[int, int]]] = {}  # of loops: from the entry to the end, in events
+        self.collections: list[tuple[int, int]] = []  # of the garbage collector: from the first it freed to the last
         self.backwards: list[tuple[int, int]] = []  # the events at which each backward began and ended
         self._all_marks = array("q")
         self._saved: set[tuple[int, int]] = set()  # sites and operations of which something was saved for backward
@@ -115,6 +117,7 @@ class Ledger:
         self._kind.append(Kind.OTHER)
         self._born.append(len(self._events))
         self._died.append(ALIVE)
+        self._used.append(len(self._events))
         self._events.append(index * 2)
         live = self.live[device] = self.live.get(device, 0) + nbytes
         if live > self.peaks.get(device, 0):
@@ -128,6 +131,10 @@ class Ledger:
         self._events.append(index * 2 + 1)
         self.live[self.device(index)] -= self._nbytes[index]
 
+    def use(self, index: int) -> None:
+        """Write down that an operation is given a storage, or makes a view of it its result."""
+        self._used[index] = len(self._events)
+
     def mark(self, series: str) -> None:
         """Write down that something which happens again and again (a step, a batch, a loop's turn) happened here."""
         self.marks.setdefault(series, []).append(len(self._events))
@@ -139,7 +146,7 @@ class Ledger:
     def footprint(self) -> int:
         """The bytes that the columns take on the heap."""
         columns = (self._nbytes, self._device, self._site, self._operation, self._backward, self._kind)
-        return sum(map(sys.getsizeof, (*columns, self._born, self._died, self._events)))
+        return sum(map(sys.getsizeof, (*columns, self._born, self._died, self._used, self._events)))
 
     @property
     def steps(self) -> list[int]:
@@ -189,6 +196,20 @@ class Ledger:
         """The event at which a record ended, `ALIVE` while it lives."""
         return self._died[index]
 
+    def used(self, index: int) -> int:
+        """The number of events when an operation last took a record as an argument; when it was made, if none did."""
+        return self._used[index]
+
+    def began_operation(self, event: int) -> int:
+        """The number of events when the operation began that made the last of so many events."""
+        last = self._events[event - 1] >> 1
+        while event and not (code := self._events[event - 1]) & 1 and self._is_like(code >> 1, last):
+            event -= 1
+        return event
+
+    def _is_like(self, index: int, other: int) -> bool:
+        return self._operation[index] == self._operation[other] and self._site[index] == self._site[other]
+
     def site(self, index: int) -> Site:
         """The line that made a record."""
         site = self._sites.values[self._site[index]]
@@ -237,6 +258,15 @@ class Ledger:
             and (self._died[index] == ALIVE or self._died[index] >= event)
             and (wanted is None or self._device[index] == wanted)
         ]
+
+    def left_since(self, event: int, device: str) -> int:
+        """The living bytes that were made since an event, without what belongs to the model and its optimizer."""
+        wanted = self._devices.number(device)
+        return sum(
+            self._nbytes[index]
+            for index in range(bisect_left(self._born, event), len(self._nbytes))
+            if self._died[index] == ALIVE and self._device[index] == wanted and self._kind[index] >= Kind.INPUT
+        )
 
     def changes(self, device: str, block: int = 1) -> Iterator[tuple[int, int, int]]:
         """Every event of a device: its number, its record, and its bytes (negative where it is freed).

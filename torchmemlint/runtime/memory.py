@@ -10,14 +10,16 @@ from __future__ import annotations
 import contextlib
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from torchmemlint.runtime import backends
+from torchmemlint.runtime.collector import Waiting, find_waiting
 from torchmemlint.runtime.curve import highest
 from torchmemlint.runtime.evidence import Watch
 from torchmemlint.runtime.growth import FEWEST, WARM_UP, Growth, growth, growth_by_line
-from torchmemlint.runtime.holders import Look
+from torchmemlint.runtime.holders import Holder, Look
+from torchmemlint.runtime.idle import Idle, find_idle
 from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.leaks import Leak, Lookout, find_leaks
 from torchmemlint.runtime.ledger import Ledger, Record, Site
@@ -61,6 +63,8 @@ class MemoryUse:
         self._ended: int | None = None
         self._lookout = Lookout()
         self._looks: dict[Hashable, Look] = {}
+        self._heavy: dict[Hashable, Look] = {}
+        self._cycles: dict[int, Holder] = {}
 
     @property
     def ledger(self) -> Ledger:
@@ -151,23 +155,52 @@ class MemoryUse:
 
     def look_out(self, series: str) -> None:
         """At the end of a turn: look who holds what, if it is time to (see `Lookout`)."""
-        turns = len(self.ledger.marks[series])
-        if self._ended is None and self._lookout.is_time(self.backend.tracker.sites.place(2), turns):
+        if self._ended is not None:
+            return
+        marks, place = self.ledger.marks[series], self.backend.tracker.sites.place(2)
+        turns = len(marks)
+        if self._lookout.is_time(place, turns):
             self.look_now(series)
+        elif turns > WARM_UP and self._lookout.is_heavy(self.ledger.left_since(marks[-2], self.device)):
+            self._heavy[place] = self._look(series)
 
     def look_now(self, series: str) -> Look:
         """Look who holds what, for `leaks`; `series` tells the turns. Where it has few, the steps tell them."""
+        self._looks[self.backend.tracker.sites.place(2)] = found = self._look(series)
+        return found
+
+    def _look(self, series: str) -> Look:
         marks = self.ledger.marks.get(series, [])
         if len(marks) <= WARM_UP + FEWEST:
             marks = max((marks, *self.ledger.marks.values()), key=len) if marks else marks
-        place = self.backend.tracker.sites.place(2)
-        self._looks[place] = found = look(self.backend.tracker, self.device, self._watch.hooked, marks)
+        found = look(self.backend.tracker, self.device, self._watch.hooked, marks)
+        self._cycles |= {
+            index: found.holders[place]
+            for index, place in found.holder_of.items()
+            if found.holders[place].kind == "cycle"
+        }
         return found
 
     @property
     def looks(self) -> list[Look]:
         """The last looks taken, one for each place of the program."""
         return list(self._looks.values())
+
+    @property
+    def waiting(self) -> list[Waiting]:
+        """What waited for the garbage collector, most first; its cycle is told where looks were taken."""
+        self._settle()
+        marks = max(self.ledger.marks.values(), key=len, default=[])
+        return find_waiting(self.ledger, self.device, marks, self._cycles, self._event("end"))
+
+    def idle(self, loops: Mapping[str, Sequence[tuple[int, int]]], told: Collection[str] = ()) -> list[Idle]:
+        """What lived at a peak and was not used any more: at the run's, and at those of loops, by series.
+
+        What holders keep that have been `told` of, by name, is left out.
+        """
+        self._settle()
+        looks = [*self._looks.values(), *self._heavy.values()]
+        return find_idle(self.ledger, self.device, loops, looks, self._event("end"), told)
 
     @property
     def leaks(self) -> list[Leak]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import gc
 import itertools
+import sys
 from bisect import bisect_right
 from collections import Counter, defaultdict, deque
 from collections.abc import Container, Iterable, Sequence
@@ -68,6 +69,7 @@ class _Looking:
         self._references = References(tracker.sites)
         self._graphs = Graphs(tracker.index_of, hooked, tracker.sites)
         self._direct: dict[int, Any] = {}  # record -> the tensor that has it
+        self._shown: Counter[int] = Counter()  # record -> the bytes of it that the largest of its tensors shows
         self._by_graph: dict[int, Any] = {}  # record -> the value whose graph has it
         self._reaches: list[tuple[Any, Reach]] = []
 
@@ -109,6 +111,7 @@ class _Looking:
             index = self._tracker.index_of(tensor)
             if index is not None and index in self._wanted and index not in self._by_graph:
                 self._direct.setdefault(index, tensor)
+                self._shown[index] = max(self._shown[index], tensor.numel() * tensor.element_size())
         roots: dict[Any, Any] = {}
         entries: list[tuple[Any, bool]] = []
         for value in (*self._references.tensors, *self._references.nodes):
@@ -246,6 +249,8 @@ class _Looking:
             tuple(lines.most_common(_SHOWN)) if nbytes > direct else (),
             _bound(one),
             _length(one),
+            sum(min(self._shown[index], self._ledger.nbytes(index)) for index in records if index in self._direct),
+            _unfindable(one, self._references),
         )
 
 
@@ -278,6 +283,36 @@ def _length(one: Any) -> int | None:
     return one.cache_info().currsize if isinstance(one, functools._lru_cache_wrapper) else None
 
 
+def _unfindable(one: Any, seen: Container[Any]) -> int:
+    """The results of an `lru_cache` that no call can get again: their key is an object that nothing else has.
+
+    What was `seen` by the walk is held by it as well.
+    """
+    if not isinstance(one, functools._lru_cache_wrapper):
+        return 0
+    own: Any = vars(one)
+    found = [part for part in gc.get_referents(one) if type(part) is dict and part is not own]
+    results = found[-1] if found else {}  # the results themselves come first
+    alone = _references((object(),))[0]
+    return sum(
+        any(
+            count - (argument in seen) <= alone and _is_only_equal_to_itself(argument)
+            for argument, count in zip(key, _references(key), strict=True)
+        )
+        for key in results
+        if isinstance(key, tuple)
+    )
+
+
+def _references(key: tuple[Any, ...]) -> list[int]:
+    return [sys.getrefcount(argument) for argument in key]
+
+
+def _is_only_equal_to_itself(argument: Any) -> bool:
+    kind = type(argument)
+    return not isinstance(argument, type) and (issubclass(kind, torch.Tensor) or kind.__hash__ is object.__hash__)
+
+
 def _filled(one: Any, way: Way, paths: Iterable[str], functions: Counter[str]) -> list[tuple[bool, Site]]:
     """The statements that fill a holder, and whether they make the new value from the old one.
 
@@ -289,9 +324,11 @@ def _filled(one: Any, way: Way, paths: Iterable[str], functions: Counter[str]) -
     contents = isinstance(one, list | dict | set | tuple | deque)
     scope = "<module>" if way.kind == "global" else way.function.rpartition(".")[2] if way.kind == "local" else None
 
-    def rank(fill: Fill) -> tuple[bool, bool, bool, int]:
-        elsewhere = scope is not None and fill.function != scope
-        return elsewhere, not (contents or fill.carried), fill.function not in functions, fill.line
+    of_object = way.kind in ("attribute", "class attribute", "cycle")
+
+    def rank(fill: Fill) -> tuple[bool, bool, bool, bool, int]:
+        elsewhere = (scope is not None and fill.function != scope) or (of_object and fill.is_name)
+        return elsewhere, not (contents or fill.carried), fill.function not in functions, fill.is_name, fill.line
 
     for path in paths:
         source = source_of(path)

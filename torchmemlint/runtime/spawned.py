@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 _SPAWNING = "torch.multiprocessing.spawn"
 _NUMBER = "_torchmemlint_number"
+_CUT = "the process that began it was cut short"
+_PATIENCE = 10.0
+"""Seconds for which a process whose loops were cut waits for one that it began, and again when that is to stop."""
 Process: Any = multiprocessing.process.BaseProcess
 spawn: Any = multiprocessing.spawn
 
@@ -46,6 +49,7 @@ class Following(contextlib.ExitStack):
         """Stand where processes are begun."""
         self._replace(Process, "start", self._start)
         self._replace(Process, "_bootstrap", self._bootstrap)
+        self._replace(Process, "join", self._join)
         self._replace(spawn, "get_preparation_data", self._preparation)
         return self
 
@@ -67,6 +71,21 @@ class Following(contextlib.ExitStack):
             return original(process)
         finally:
             self._starting.process = None
+
+    def _join(self, original: Callable[..., Any], process: Any, timeout: float | None = None) -> Any:
+        """Where loops were cut here, the other may wait for what nobody takes any more: it is told to stop."""
+        number = getattr(process, _NUMBER, None)
+        loops = self._run.loops
+        was_cut = loops.cut_passes or any(loop.cuts for loop in loops.loops.values())
+        if timeout is not None or number is None or not was_cut or os.getpid() != self._process:
+            return original(process, timeout)
+        original(process, _PATIENCE)
+        if process.is_alive():
+            self._run.order.of_process(number).leave_file.write_text(_CUT, encoding="utf-8")
+            original(process, _PATIENCE)
+        if process.is_alive():
+            process.terminate()
+        return original(process, None)
 
     def _is_followed(self, process: Any) -> bool:
         """Whether it runs code of the project, or what `torch.multiprocessing` spawns."""

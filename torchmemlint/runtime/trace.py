@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from torchmemlint.config.resolver import Resolver
 from torchmemlint.findings import Finding
@@ -14,8 +14,19 @@ from torchmemlint.runtime.leaks import Leak
 from torchmemlint.runtime.ledger import Site
 from torchmemlint.runtime.order import Program
 from torchmemlint.runtime.results import RunResult
-from torchmemlint.runtime.trace_report import Timeline, Told, TracedLeak, TraceReport, leak_from_json
+from torchmemlint.runtime.trace_report import (
+    Timeline,
+    Told,
+    TracedLeak,
+    TraceReport,
+    idle_from_json,
+    leak_from_json,
+    unneeded_from_json,
+    waiting_from_json,
+)
+from torchmemlint.runtime.uses import Unneeded
 
+_One = TypeVar("_One")
 STEPS = 30
 """Steps that a loop is given: enough to tell a list that is cleared now and then from a leak."""
 ANALYSIS = "torchmemlint.runtime.tracing:analysis"
@@ -39,11 +50,27 @@ def trace(
         program.words,
         str(Path(program.directory).absolute()),
         result,
-        tuple(one for one in traced if not one.leak.bounded),
+        tuple(one for one in traced if one.leak.is_growth),
         tuple(one for one in traced if one.leak.bounded),
         Timeline.from_json((result.analysis or result.analyses[0])["timeline"]),
         (*notes_on(result, options), *_notes(result), *errors),
+        tuple(one for one in traced if one.leak.gathered and not one.leak.bounded),
+        _most(result, "waiting", waiting_from_json, lambda one: one.most),
+        _most(result, "idle", idle_from_json, lambda one: one.nbytes),
+        max(_unneeded(result), key=lambda one: one.nbytes, default=None),
     )
+
+
+def _most(result: RunResult, name: str, read: Callable[[Any], _One], nbytes: Callable[[_One], int]) -> tuple[_One, ...]:
+    """Of several processes, what the one says that has most of it."""
+    told = (tuple(map(read, one.get(name, ()))) for one in result.analyses)
+    return max(told, key=lambda ones: sum(map(nbytes, ones)), default=())
+
+
+def _unneeded(result: RunResult) -> Iterator[Unneeded]:
+    for one in result.analyses:
+        if one.get("unneeded") is not None:
+            yield unneeded_from_json(one["unneeded"])
 
 
 def leaks_of(result: RunResult) -> list[tuple[Leak, tuple[int, ...]]]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from torchmemlint.runtime.collector import Waiting
 from torchmemlint.runtime.holders import Holder
+from torchmemlint.runtime.idle import Idle, IdlePart
 from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.leaks import Leak
 from torchmemlint.runtime.ledger import Site
 from torchmemlint.runtime.results import RunResult
 from torchmemlint.runtime.survivors import Accrual
+from torchmemlint.runtime.uses import Unneeded
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,12 @@ class TracedLeak:
 
 @dataclass(frozen=True, slots=True)
 class TraceReport:
-    """One run of a program. `filling` is what grows up to a bound that its holder has, which is no leak."""
+    """One run of a program.
+
+    `filling` is what grows up to a bound that its holder has, `gathered` what is collected to be used later; neither is
+    a leak. `waiting` is what waited for the garbage collector, `idle` what lived at a peak and was not used any more,
+    `unneeded` what backward passes kept and made for gradients that no optimizer uses.
+    """
 
     program: str
     directory: str
@@ -67,6 +75,15 @@ class TraceReport:
     filling: tuple[TracedLeak, ...]
     timeline: Timeline
     notes: tuple[str, ...] = ()
+    gathered: tuple[TracedLeak, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+    idle: tuple[Idle, ...] = ()
+    unneeded: Unneeded | None = None
+
+    @property
+    def growing(self) -> bool:
+        """Whether memory grows: something is kept, or left to the garbage collector."""
+        return bool(self.leaks or self.waiting)
 
     @property
     def unknown(self) -> tuple[TracedLeak, ...]:
@@ -81,9 +98,13 @@ class TraceReport:
         return {
             "program": self.program,
             "directory": self.directory,
-            "growing": bool(self.leaks),
+            "growing": self.growing,
             "leaks": [_traced(one) for one in self.leaks],
             "filling": [_traced(one) for one in self.filling],
+            "gathered": [_traced(one) for one in self.gathered],
+            "waiting": [waiting_to_json(one) for one in self.waiting],
+            "idle": [idle_to_json(one) for one in self.idle],
+            "unneeded": None if self.unneeded is None else unneeded_to_json(self.unneeded),
             "timeline": self.timeline.to_json(),
             "notes": list(self.notes),
             "run": run,
@@ -100,9 +121,8 @@ def leak_to_json(leak: Leak) -> dict[str, Any]:
     values = asdict(leak)
     values["kinds"] = {kind.label: nbytes for kind, nbytes in leak.kinds}
     values["made"] = [{**asdict(site), "bytes_per_turn": nbytes} for site, nbytes in leak.made]
-    for holder in (values["holder"], *values["also"]):
-        if holder is not None:
-            holder["graph_lines"] = [{**site, "nbytes": nbytes} for site, nbytes in holder["graph_lines"]]
+    values["holder"] = _holder_to_json(leak.holder)
+    values["also"] = [_holder_to_json(holder) for holder in leak.also]
     return {"line": asdict(leak.line), **values}
 
 
@@ -121,7 +141,66 @@ def leak_from_json(values: Mapping[str, Any]) -> Leak:
         values["look"],
         tuple(Accrual(**one) for one in values["besides"]),
         values["stays"],
+        values["gathered"],
     )
+
+
+def waiting_to_json(one: Waiting) -> dict[str, Any]:
+    """What waited for the collector as JSON's types, with its line first."""
+    return {"line": asdict(one.line), **asdict(one), "cycle": _holder_to_json(one.cycle)}
+
+
+def waiting_from_json(values: Mapping[str, Any]) -> Waiting:
+    """Back from JSON's types."""
+    own = {name: value for name, value in values.items() if name != "line"}
+    return Waiting(**{**own, "site": _site(own["site"]), "cycle": _holder(own["cycle"])})
+
+
+def idle_to_json(one: Idle) -> dict[str, Any]:
+    """What is idle at a peak as JSON's types; each part with its line first."""
+    parts = [
+        {
+            "line": asdict(part.line),
+            **asdict(part),
+            "holder": _holder_to_json(part.holder),
+            "made": _lines_to_json(part.made),
+            "kind": part.kind.label,
+        }
+        for part in one.parts
+    ]
+    return {**asdict(one), "parts": parts}
+
+
+def idle_from_json(values: Mapping[str, Any]) -> Idle:
+    """Back from JSON's types."""
+    labels = {kind.label: kind for kind in Kind}
+    parts = (
+        IdlePart(_holder(one["holder"]), _lines(one["made"]), one["nbytes"], one["storages"], labels[one["kind"]])
+        for one in values["parts"]
+    )
+    return Idle(**{**values, "parts": tuple(parts)})
+
+
+def unneeded_to_json(one: Unneeded) -> dict[str, Any]:
+    """What is kept for gradients that nobody uses, as JSON's types."""
+    return {**asdict(one), "nbytes": one.nbytes, "saved": _lines_to_json(one.saved)}
+
+
+def unneeded_from_json(values: Mapping[str, Any]) -> Unneeded:
+    """Back from JSON's types."""
+    return Unneeded(_lines(values["saved"]), values["gradients"], values["parameters"])
+
+
+def _lines_to_json(lines: Iterable[tuple[Site, int]]) -> list[dict[str, Any]]:
+    return [{**asdict(site), "nbytes": nbytes} for site, nbytes in lines]
+
+
+def _lines(values: Iterable[Mapping[str, Any]]) -> tuple[tuple[Site, int], ...]:
+    return tuple((_site(one), one["nbytes"]) for one in values)
+
+
+def _holder_to_json(holder: Holder | None) -> dict[str, Any] | None:
+    return None if holder is None else {**asdict(holder), "graph_lines": _lines_to_json(holder.graph_lines)}
 
 
 def _site(values: Mapping[str, Any]) -> Site:
@@ -136,6 +215,6 @@ def _holder(values: Mapping[str, Any] | None) -> Holder | None:
             **values,
             "site": _site(values["site"]),
             "filled": tuple(_site(one) for one in values["filled"]),
-            "graph_lines": tuple((_site(one), one["nbytes"]) for one in values["graph_lines"]),
+            "graph_lines": _lines(values["graph_lines"]),
         }
     )

@@ -16,7 +16,8 @@ from torchmemlint.runtime.leaks import Leak
 from torchmemlint.runtime.ledger import Ledger
 from torchmemlint.runtime.loops import Entry, StopRun
 from torchmemlint.runtime.passes import Pass
-from torchmemlint.runtime.trace_report import Timeline, leak_to_json
+from torchmemlint.runtime.trace_report import Timeline, idle_to_json, leak_to_json, unneeded_to_json, waiting_to_json
+from torchmemlint.runtime.unneeded import UnneededGradients
 
 if TYPE_CHECKING:
     from torchmemlint.runtime.script import Run
@@ -42,8 +43,12 @@ class LeakAnalysis:
         self._run = run
         self._left: Counter[str] = Counter()
         self._passes: dict[str, tuple[Entry, Pass]] = {}
+        self._loops: dict[str, Entry] = {}  # by series: the longest entry of a loop whose turns stand by themselves
+        self._unneeded: UnneededGradients | None = None
         if run.ledger is not None:
             run.ledger.on_mark.append(self._marked)
+        if run.watch is not None:
+            self._unneeded = UnneededGradients(run.watch.tracker, run.steps, run.watch.hooked)
 
     def _marked(self, series: str) -> None:
         if self._run.memory is not None:
@@ -60,6 +65,8 @@ class LeakAnalysis:
         if memory is None or memory.has_ended:
             return
         memory.ledger.passes.setdefault(series, []).append((entry.began, memory.ledger.now))
+        if series not in self._loops or entry.turns > self._loops[series].turns:
+            self._loops[series] = entry
         if max(entry.turns, entry.had) <= WARM_UP + FEWEST or (entry.around is not None and entry.turns <= WARM_UP):
             return
         inside = _in_a_module()
@@ -77,8 +84,15 @@ class LeakAnalysis:
     @property
     def passes(self) -> list[Pass]:
         """The last pass that was looked at of each loop in which bytes do not grow by nature."""
-        steps = self._run.ledger is not None and _has_steps(self._run.ledger)
-        return [one for entry, one in self._passes.values() if not steps or _is_pass(entry)]
+        return [one for entry, one in self._passes.values() if self._stands_by_itself(entry)]
+
+    def _stands_by_itself(self, entry: Entry) -> bool:
+        ledger = self._run.ledger
+        return ledger is None or not _has_steps(ledger) or _is_pass(entry) or _differentiates(entry, ledger)
+
+    def _spans(self, ledger: Ledger) -> dict[str, list[tuple[int, int]]]:
+        """When each loop was gone through whose turns stand by themselves."""
+        return {series: ledger.passes[series] for series, entry in self._loops.items() if self._stands_by_itself(entry)}
 
     def result(self) -> dict[str, Any]:
         """Leaks, kinds over time, and what the looks could not tell."""
@@ -87,8 +101,15 @@ class LeakAnalysis:
             return {}
         last = max(memory.looks, key=lambda look: look.event, default=None)
         leaks = memory.leaks_with(self.passes)
+        waiting = memory.waiting
+        told = {one.holder for one in leaks} | {one.cycle for one in waiting}
+        idle = memory.idle(self._spans(memory.ledger), {one.name for one in told if one is not None})
+        unneeded = None if self._unneeded is None else self._unneeded.found
         return {
             "leaks": [leak_to_json(leak) for leak in leaks],
+            "waiting": [waiting_to_json(one) for one in waiting],
+            "idle": [idle_to_json(one) for one in idle],
+            "unneeded": None if unneeded is None else unneeded_to_json(unneeded),
             "timeline": _timeline(memory.ledger, memory.device, leaks).to_json(),
             "looks": len(memory.looks),
             "cut": any(look.cut for look in memory.looks),
@@ -107,6 +128,13 @@ def _is_pass(entry: Entry) -> bool:
     A loop without steps counts where it does what a loop over batches does: beside such loops, or as the outermost.
     """
     return bool(entry.steps) or entry.around is None or (bool(entry.around.steps) and not entry.within_a_step)
+
+
+def _differentiates(entry: Entry, ledger: Ledger) -> bool:
+    """Whether turns of a loop have backwards of their own: an adaptation, an attack."""
+    ended = ledger.now if entry.ended is None else entry.ended
+    within = sum(entry.began <= began and end <= ended for began, end in ledger.backwards)
+    return entry.turns > 0 and within >= entry.turns - 1
 
 
 def _in_a_module() -> bool:

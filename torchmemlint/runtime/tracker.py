@@ -232,6 +232,7 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
             where = self.ledger.device(index)
             self._end(key)
             index = self._begin(storage, key, where, operation, site_of, given)
+        self.ledger.use(index)
         if given and _is_parameter(tensor) and self.ledger.claim(index, Kind.PARAMETER):
             self.parameters[id(tensor)] = tensor
 

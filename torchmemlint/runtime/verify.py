@@ -269,7 +269,7 @@ class _Verification:
         if not looked.result.usable:
             return list(results)
         told = [leak for one in looked.result.analyses for leak in map(leak_from_json, one["leaks"])]
-        leaks = [leak for leak in told if not leak.bounded]
+        leaks = [leak for leak in told if leak.is_growth]
         return [
             _with_leak(result, finding, leaks) if result.verdict is Verdict.NOT_TRIED else result
             for result, finding in zip(results, findings, strict=True)

@@ -10,7 +10,7 @@ import torch
 
 from torchmemlint.runtime import internals
 from torchmemlint.runtime.backends import Backend
-from torchmemlint.runtime.simulated import cards, driver, functions
+from torchmemlint.runtime.simulated import cards, driver, functions, sharing
 from torchmemlint.runtime.simulated.allocator import (
     ROUND,
     Allocations,
@@ -91,6 +91,7 @@ class Simulated(Backend):
         with Replacements() as replacements:
             driver.replace_torch(replacements, list(self.allocators.values()), self.card, self.mapping)
             functions.replace_functions(replacements, self.mapping)
+            sharing.replace_sharing(replacements, self.placement)
             if self.fake:
                 functions.replace_for_hollow(replacements, self.mapping)
             with following_threads(self.entering), self.entering():
