@@ -60,7 +60,7 @@ def traced(path: str, backend: str) -> dict[str, Any]:
 
     wanted = expected(Path(path))
     with on_device(backend):
-        leaks = [leak for leak in trace(Path(path), backend) if not leak.bounded]
+        leaks = [leak for leak in trace(Path(path), backend) if leak.is_growth]
     found = {"line": leaks[0].line.line, "bytes": leaks[0].bytes_per_turn} if leaks else None
     return {"wanted": {"line": wanted.line, "bytes": wanted.nbytes} if wanted else None, "found": found}
 

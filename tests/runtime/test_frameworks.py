@@ -10,6 +10,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ torch = pytest.importorskip("torch")
 from torchmemlint.runtime.aside import Aside  # noqa: E402
 from torchmemlint.runtime.frameworks import Frameworks  # noqa: E402
 from torchmemlint.runtime.launch import launch, order_for, workspace  # noqa: E402
+from torchmemlint.runtime.loops import LoopWatch  # noqa: E402
 from torchmemlint.runtime.order import Program  # noqa: E402
 from torchmemlint.runtime.process import _tidy  # noqa: E402
 from torchmemlint.runtime.results import End, RunResult  # noqa: E402
@@ -133,6 +135,90 @@ def test_a_leak_in_a_frameworks_loop(tmp_path: Path, module: str, text: str, bac
     assert not (tmp_path / "checkpoints").exists()
 
 
+PREDICTIONS = """
+    import torch
+    from torch import nn
+    from transformers import Trainer, TrainingArguments
+
+    class Rows(torch.utils.data.Dataset):
+        def __len__(self):
+            return 48
+
+        def __getitem__(self, index):
+            return {"x": torch.ones(16), "labels": torch.zeros(1)}
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(16, 256)
+
+        def forward(self, x, labels=None):
+            out = self.layer(x)
+            return {"loss": out.mean(), "logits": out}
+
+    settings = dict(per_device_eval_batch_size=4, report_to=[], disable_tqdm=True)
+    settings = TrainingArguments(output_dir="out", **settings)
+    trainer = Trainer(Model(), settings, eval_dataset=Rows(), compute_metrics=lambda result: {})
+    trainer.evaluate()  # KEPT
+"""
+IGNITE = """
+    import torch
+    from ignite.engine import Engine, Events
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    model = nn.Linear(16, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(torch.ones(200, 16), batch_size=4)
+    epochs = []
+
+    def step(engine, batch):
+        optimizer.zero_grad()
+        model(batch).mean().backward()
+        optimizer.step()
+
+    trainer = Engine(step)
+    trainer.add_event_handler(Events.EPOCH_COMPLETED, lambda: epochs.append(trainer.state.iteration))
+    trainer.run(loader, max_epochs=2)
+    assert epochs == [12, 24]
+"""
+
+
+def test_what_a_trainers_evaluation_collects_is_told(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    result = run(tmp_path, PREDICTIONS, backend="simulated", analysis=ANALYSIS)
+    assert (result.end, result.error) == (End.FINISHED, None)
+    leak = next(leak for leak in map(leak_from_json, result.analysis["leaks"]) if leak.gathered)
+    assert (leak.line.line, leak.bytes_per_turn) == (kept_line(PREDICTIONS), pytest.approx(4 * 256 * 4, rel=0.01))
+    assert leak.holder is not None
+    assert leak.holder.of_type == "EvalLoopContainer"
+
+
+def test_ignites_epochs_end_where_passes_are_cut(tmp_path: Path) -> None:
+    pytest.importorskip("ignite")
+    result = run(tmp_path, IGNITE, backend="cpu")
+    assert (result.end, result.error, result.steps) == (End.FINISHED, None, 24)
+
+
+def test_lightnings_limits_are_the_cut_length() -> None:
+    """With one that stands in for its trainer."""
+
+    class Trainer:
+        def __init__(self, **given: Any) -> None:
+            self.limit_train_batches = given.get("train", 1.0)
+            self.limit_val_batches = given.get("val", 1.0)
+            self.limit_test_batches, self.limit_predict_batches = 0.5, 5
+            self.accumulate_grad_batches = given.get("accumulate", 1)
+            self.val_check_interval = given.get("every", 1.0)
+
+    frameworks = Frameworks(Aside(Path(), Path("made")), LoopWatch(steps=30, seconds=60, now=lambda: 0))
+    frameworks._limited(SimpleNamespace(Trainer=Trainer))
+    limited = Trainer(accumulate=2, every=500, val=7)
+    assert (limited.limit_train_batches, limited.val_check_interval) == (60, 60)
+    assert (limited.limit_val_batches, limited.limit_test_batches, limited.limit_predict_batches) == (7, 0.5, 5)
+    assert Trainer().val_check_interval == 1.0
+
+
 STANDS_IN = """
     from pathlib import Path
 
@@ -157,7 +243,7 @@ def test_a_module_is_replaced_as_it_is_imported(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "private").mkdir()
     (tmp_path / "old").write_text("precious")
     aside = Aside(tmp_path / "private", tmp_path / "private" / "made")
-    with Frameworks(aside):
+    with Frameworks(aside, LoopWatch(steps=30, seconds=60, now=lambda: 0)):
         one = importlib.import_module("lightning_fabric.plugins.io.torch_io").TorchCheckpointIO()
     try:
         one.save_checkpoint("spoilt", str(tmp_path / "old"))

@@ -1,8 +1,9 @@
-"""Checkpoints that frameworks write in their own ways, kept away from the user's as those of `torch.save` are.
+"""Frameworks that own the loop: what they write is kept away from the user's files, and their passes are cut short.
 
-Lightning's trainers write through one class; safetensors writes files without `torch.save`; Hugging Face's `Trainer`
-writes folders, and deletes older ones beside them. Each is replaced as its module is imported: nothing here imports a
-framework.
+Lightning's trainers write checkpoints through one class; safetensors writes files without `torch.save`; Hugging Face's
+`Trainer` writes folders, and deletes older ones beside them. Lightning and Ignite are told how many batches a pass
+has, so that their epochs end as they would: with evaluation, callbacks and schedules. Each is replaced as its module is
+imported: nothing here imports a framework.
 """
 
 from __future__ import annotations
@@ -17,19 +18,27 @@ from types import ModuleType
 from typing import Any, cast
 
 from torchmemlint.runtime.aside import Aside
+from torchmemlint.runtime.loops import ACCUMULATED, LoopWatch
+
+_LIMITS = ("limit_train_batches", "limit_val_batches", "limit_test_batches", "limit_predict_batches")
+"""What Lightning's trainer calls the numbers of batches of its passes."""
 
 
 class Frameworks:
     """While entered, what is imported of them is replaced."""
 
-    def __init__(self, aside: Aside) -> None:
+    def __init__(self, aside: Aside, loops: LoopWatch) -> None:
         self._aside = aside
+        self._loops = loops
         self._after: dict[str, Callable[[Any], None]] = {
             "lightning.fabric.plugins.io.torch_io": self._lightning,
             "lightning_fabric.plugins.io.torch_io": self._lightning,
             "safetensors.torch": self._safetensors,
             "transformers.modeling_utils": self._pretrained,
             "transformers.trainer": self._trainer,
+            "lightning.pytorch.trainer.trainer": self._limited,
+            "pytorch_lightning.trainer.trainer": self._limited,
+            "ignite.engine.engine": self._ignite,
         }
         self._finding = False
 
@@ -68,6 +77,47 @@ class Frameworks:
         _redirect(checkpoints, "load_checkpoint", "path", self._aside.source)
         _redirect(checkpoints, "remove_checkpoint", "path", self._aside.source)
 
+    def _limited(self, module: Any) -> None:
+        loops, trainer = self._loops, module.Trainer
+        construct = trainer.__init__
+
+        @functools.wraps(construct)
+        def constructed(this: Any, *arguments: Any, **keywords: Any) -> None:
+            construct(this, *arguments, **keywords)
+            for name in _LIMITS:
+                steps = loops.steps
+                if name == "limit_train_batches":
+                    steps *= min(getattr(this, "accumulate_grad_batches", 1) or 1, ACCUMULATED)
+                given = getattr(this, name, None)
+                if (given == 1.0 and isinstance(given, float)) or (isinstance(given, int) and given > steps):
+                    setattr(this, name, steps)
+            every = getattr(this, "val_check_interval", None)
+            if isinstance(every, int) and isinstance(this.limit_train_batches, int):
+                this.val_check_interval = min(every, this.limit_train_batches)
+
+        trainer.__init__ = constructed
+
+    def _ignite(self, module: Any) -> None:
+        loops, engine = self._loops, module.Engine
+        run = engine.run
+
+        @functools.wraps(run)
+        def limited(
+            this: Any,
+            data: Any = None,
+            max_epochs: int | None = None,
+            max_iters: int | None = None,
+            epoch_length: int | None = None,
+            **keywords: Any,
+        ) -> Any:
+            whole = epoch_length if epoch_length is not None or data is None else _length(data)
+            if whole is not None and whole > loops.steps:
+                epoch_length = loops.steps
+                loops.cut_passes += 1
+            return run(this, data, max_epochs, max_iters, epoch_length, **keywords)
+
+        engine.run = limited
+
     def _safetensors(self, module: Any) -> None:
         _redirect(module, "save_file", "filename", self._aside.target)
         _redirect(module, "load_file", "filename", self._aside.source)
@@ -91,6 +141,13 @@ class Frameworks:
             return result
 
         trainer._get_output_dir, trainer.save_model = output_dir, save_model
+
+
+def _length(data: Any) -> int | None:
+    try:
+        return len(data)
+    except TypeError:
+        return None
 
 
 def _redirect(

@@ -200,7 +200,8 @@ class _Search:
     def _of_pass(self, one: Pass) -> Iterator[Leak]:
         """What one pass of a loop piles up in graphs that no backward ever uses, and that goes with the pass.
 
-        What is held directly until then is there on purpose: the outputs of an evaluation, for its metric.
+        What is held directly until then is there on purpose: the outputs of an evaluation, for its metric. What a
+        library collects so is told, for the program does not show it.
         """
         if one.look.device != self._device:
             return
@@ -211,18 +212,27 @@ class _Search:
         for place, records in by_holder.items():
             saved = [index for index in records if index in one.look.by_graph]
             going = [index for index in died_unused(self._ledger, saved) if index not in self._told]
-            if self._sum(one, going) is None or not unused(self._ledger, saved):
+            in_vain = self._sum(one, going) is not None and unused(self._ledger, saved)
+            collected = one.by_library and not in_vain and not self._told.intersection(records)
+            if not in_vain and not collected:
                 continue
-            found = self._sum(one, records)
+            found = self._sum(one, records) or (self._swollen_in(one, records) if collected else None)
             if found is not None:
                 counted = [index for index in records if in_window(self._ledger.born(index), one.marks)]
-                staying = self._sum(one, [index for index in records if index in self._told])
-                leak = self._leak(found, one.look.holders[place], counted, one.look.event)
+                leak = self._leak(found, one.look.holders[place], counted or records, one.look.event)
                 yield replace(
                     leak,
-                    stays=0.0 if staying is None else staying.bytes_per_turn,
+                    gathered=collected,
+                    stays=self._staying(one, records),
                     retained=sum(map(self._ledger.nbytes, records)),
                 )
+
+    def _staying(self, one: Pass, records: Sequence[int]) -> float | None:
+        """The bytes of a turn that do not go after the pass; None where nothing goes, and the pass is a library's."""
+        if one.by_library and all(self._lives_at(index, self._end) for index in records):
+            return None
+        staying = self._sum(one, [index for index in records if index in self._told])
+        return 0.0 if staying is None else staying.bytes_per_turn
 
     def _sum(self, one: Pass, records: Iterable[int]) -> Accrual | None:
         births = [(self._ledger.born(index), self._ledger.nbytes(index)) for index in records]
@@ -336,6 +346,13 @@ class _Search:
             if found is not None and swelling(series, marks, self._held(sites, marks)) is not None:
                 return found
         return None
+
+    def _swollen_in(self, one: Pass, records: Sequence[int]) -> Accrual | None:
+        """The same in a pass of a library, whose source is not read: `kept = torch.cat([kept, new])`."""
+        held = self._held({self._ledger.site(index) for index in records}, one.marks)
+        if not held or held[-1] > 2 * sum(map(self._ledger.nbytes, records)):
+            return None
+        return swelling(one.series, one.marks, held)
 
     def _held(self, sites: set[Site], marks: Sequence[int]) -> list[int]:
         """The bytes that lines hold at marks."""

@@ -100,7 +100,7 @@ class LoopWatch:
         self.on_turn: list[Callable[[Entry], None]] = []
         self.on_leave: list[Callable[[Entry], None]] = []
         self.when_swallowed: Callable[[], None] | None = None
-        self._steps = steps
+        self.steps = steps
         self._deadline = time.monotonic() + seconds
         self._now = now
         self._raised = 0
@@ -131,7 +131,7 @@ class LoopWatch:
     def turn(self, entry: Entry) -> bool:
         """A turn begins; True when the loop is to be left instead."""
         self.check()
-        if entry.turns >= 2 and entry.had >= self._steps:
+        if entry.turns >= 2 and entry.had >= self.steps:
             entry.cut = True
             entry.loop.cuts += 1
             return True
@@ -170,15 +170,15 @@ class LoopWatch:
         self.counts[series] += 1
         for entry in self.active:
             entry.steps[series] += 1
-        if self.counts[series] >= WHOLE * self._steps * (1 if series.startswith("optimizer") else ACCUMULATED):
+        if self.counts[series] >= WHOLE * self.steps * (1 if series.startswith("optimizer") else ACCUMULATED):
             self.stopped = self.stopped or f"{self.counts[series]} steps of {series}"
         self.check()
 
     def enough_batches(self, batches: int, optimizer_steps: int, backwards: int) -> bool:
         """Whether a loader's pass ends here, after so many batches, and so many of these within it."""
-        if batches < self._steps:
+        if batches < self.steps:
             return False
-        if backwards > optimizer_steps and optimizer_steps < self._steps and batches < ACCUMULATED * self._steps:
+        if backwards > optimizer_steps and optimizer_steps < self.steps and batches < ACCUMULATED * self.steps:
             return False
         self.cut_passes += 1
         return True

@@ -162,14 +162,15 @@ class MemoryUse:
         if self._lookout.is_time(place, turns):
             self.look_now(series)
         elif turns > WARM_UP and self._lookout.is_heavy(self.ledger.left_since(marks[-2], self.device)):
-            self._heavy[place] = self._look(series)
+            self._heavy[place] = self.look_aside(series)
 
     def look_now(self, series: str) -> Look:
         """Look who holds what, for `leaks`; `series` tells the turns. Where it has few, the steps tell them."""
-        self._looks[self.backend.tracker.sites.place(2)] = found = self._look(series)
+        self._looks[self.backend.tracker.sites.place(2)] = found = self.look_aside(series)
         return found
 
-    def _look(self, series: str) -> Look:
+    def look_aside(self, series: str) -> Look:
+        """The same, for something else than `leaks`."""
         marks = self.ledger.marks.get(series, [])
         if len(marks) <= WARM_UP + FEWEST:
             marks = max((marks, *self.ledger.marks.values()), key=len) if marks else marks

@@ -24,6 +24,7 @@ class Pass:
     began: int
     marks: Sequence[int]  # the ends of its turns
     look: Look
+    by_library: bool = False  # a library goes through a loader: what it collects is not the program's own doing
 
 
 def died_unused(ledger: Ledger, records: Iterable[int]) -> list[int]:

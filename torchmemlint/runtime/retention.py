@@ -309,7 +309,7 @@ def _references(key: tuple[Any, ...]) -> list[int]:
 
 
 def _is_only_equal_to_itself(argument: Any) -> bool:
-    kind = type(argument)
+    kind: Any = type(argument)
     return not isinstance(argument, type) and (issubclass(kind, torch.Tensor) or kind.__hash__ is object.__hash__)
 
 

@@ -36,6 +36,9 @@ class Steps(contextlib.AbstractContextManager["Steps"]):
         self.on_step: list[OnStep] = []
         self.begin_pass: Callable[[], Callable[[int], bool]] | None = None
         """Called when a loader's pass begins; what it gives is asked after each batch whether the pass ends here."""
+        self.after_pass: list[
+            Callable[[str, int], None]
+        ] = []  # given the loader's series, and how many batches it gave
         self.on_root_backward: list[Callable[[], None]] = []  # after each `backward`, where it stands in for a step
         self.on_call: list[Callable[[], None]] = []  # after a module's call without a graph, where that does
         self._calling = threading.local()  # its `depth`: of modules that call each other
@@ -120,12 +123,16 @@ class Steps(contextlib.AbstractContextManager["Steps"]):
 
     def ended(self, family: str, whose: Any) -> None:
         """Tell of a step."""
+        series = self.series(family, whose)
+        for observer in self.on_step:
+            observer(series)
+
+    def series(self, family: str, whose: Any) -> str:
+        """What the steps of an optimizer, or the batches of a loader, are called."""
         number = self._numbers.get(whose)
         if number is None:
             number = self._numbers[whose] = next(self._count)
-        series = f"{family} {number}"
-        for observer in self.on_step:
-            observer(series)
+        return f"{family} {number}"
 
 
 class _Pass:
@@ -149,12 +156,21 @@ class _Pass:
             self._steps.ended("loader", self._loader)
             if self._enough is not None and self._enough(self._given):
                 self._batches = None  # ends the loader's workers
+                self._over()
                 raise StopIteration
-        batch = next(self._batches)
+        try:
+            batch = next(self._batches)
+        except StopIteration:
+            self._over()
+            raise
         self._given += 1
         for observer in self._steps.on_batch:
             observer(batch)
         return batch
+
+    def _over(self) -> None:
+        for observer in self._steps.after_pass if self._given else ():
+            observer(self._steps.series("loader", self._loader), self._given)
 
     def __len__(self) -> int:
         return len(self._batches)  # type: ignore[arg-type]

@@ -43,12 +43,14 @@ class LeakAnalysis:
         self._run = run
         self._left: Counter[str] = Counter()
         self._passes: dict[str, tuple[Entry, Pass]] = {}
+        self._library_passes: dict[str, Pass] = {}  # by series: the last one that was looked at
         self._loops: dict[str, Entry] = {}  # by series: the longest entry of a loop whose turns stand by themselves
         self._unneeded: UnneededGradients | None = None
         if run.ledger is not None:
             run.ledger.on_mark.append(self._marked)
         if run.watch is not None:
             self._unneeded = UnneededGradients(run.watch.tracker, run.steps, run.watch.hooked)
+            run.steps.after_pass.append(self._passed)
 
     def _marked(self, series: str) -> None:
         if self._run.memory is not None:
@@ -81,10 +83,30 @@ class LeakAnalysis:
                 marks = [*entry.moments[1 : entry.turns], found.event]
                 self._passes[series] = entry, Pass(series, entry.began, marks, found)
 
+    def _passed(self, series: str, batches: int) -> None:
+        """A loader's pass is over. Where a library goes through it, its frames still have what it collected."""
+        memory = self._run.memory
+        if memory is None or memory.has_ended or batches <= WARM_UP + FEWEST + 1 or self._is_the_projects():
+            return
+        marks = memory.ledger.marks.get(series, [])[-batches:]
+        self._left[series] += 1
+        count = self._left[series]
+        if count & (count - 1) == 0 and len(marks) == batches:
+            self._library_passes[series] = Pass(series, marks[0], marks, memory.look_aside(series), by_library=True)
+
+    def _is_the_projects(self) -> bool:
+        """Whether the code that asked a loader for its next batch is the project's."""
+        sites = None if self._run.memory is None else self._run.memory.backend.tracker.sites
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_globals.get("__name__", "").startswith("torchmemlint."):
+            frame = frame.f_back
+        return frame is None or sites is None or sites.is_users(frame.f_code)
+
     @property
     def passes(self) -> list[Pass]:
         """The last pass that was looked at of each loop in which bytes do not grow by nature."""
-        return [one for entry, one in self._passes.values() if self._stands_by_itself(entry)]
+        own = [one for entry, one in self._passes.values() if self._stands_by_itself(entry)]
+        return [*own, *self._library_passes.values()]
 
     def _stands_by_itself(self, entry: Entry) -> bool:
         ledger = self._run.ledger
