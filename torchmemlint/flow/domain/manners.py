@@ -40,6 +40,7 @@ class Remark(enum.Enum):
     """What of what happens is remarkable by itself."""
 
     DROPPED_MODE = "a gradient mode is made, and never entered"
+    PASSED_MODE = "a gradient mode stands before `and`, which gives what stands behind it"
     UNCALLED_MODE = "a block is put under the class of a gradient mode, and not under one"
     MODE_OF_CLASS = "a class is put under a gradient mode"
     VOLATILE = "a tensor is asked to record no graph in a way that has no effect"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
-from torchmemlint.flow.domain.heap import State
+from torchmemlint.flow.domain.heap import Mode, State
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import NUMBERS, External, Object, Ref
 from torchmemlint.flow.domain.values import NONE, PLAIN, SOME, Value, constant
@@ -40,6 +40,8 @@ def _truth_of(state: State, reference: Ref) -> bool | None:
         return True
     if reference.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT):
         return None
+    if reference.kind is Kind.MODE:
+        return True if reference.about is Mode.OFF else None  # another one may be a flag that was asked
     return True if reference.kind in (Kind.OPTIMIZER, Kind.MODULE, Kind.PARTIAL, Kind.GUARDED) else None
 
 

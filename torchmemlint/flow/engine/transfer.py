@@ -6,7 +6,7 @@ from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.frame import CallSite, Frame, Transfer
 from torchmemlint.flow.domain.heap import BOXES, ELEMENT, Mode, State, graph_of, reached
 from torchmemlint.flow.domain.kinds import Kind, Special
-from torchmemlint.flow.domain.manners import Reading
+from torchmemlint.flow.domain.manners import Reading, Remark
 from torchmemlint.flow.domain.memory import begin, changed_in_place, computed, discrete, escape, write
 from torchmemlint.flow.domain.refs import ClassRef, Code, Counted, Input, Key, Object, Point, Ref, SuperRef
 from torchmemlint.flow.domain.values import (
@@ -151,6 +151,9 @@ def _compare(frame: Frame, state: State, op: ops.Compare) -> None:
 def _choose(frame: Frame, state: State, op: ops.Choose) -> None:
     values = conditions.chosen(state, op.operator, [frame.temps[t] for t in op.operands])
     frame.temps[op.dst] = join_all(values)
+    for operand in op.operands[:-1]:
+        if all(frame.temps[operand] is not value for value in values):
+            guards.drop(frame, operand, Remark.PASSED_MODE)
 
 
 def _format(frame: Frame, state: State, op: ops.Format) -> None:
@@ -191,7 +194,7 @@ def _call(frame: Frame, state: State, op: ops.Call) -> None:
         frame, state, frame.temps[op.callee], arguments_of(frame, op.arguments), frame.at(op)
     )
     if op.dropped:
-        guards.drop(frame, frame.temps[op.dst], frame.at(op))
+        guards.drop(frame, op.dst)
 
 
 def _call_method(frame: Frame, state: State, op: ops.CallMethod) -> None:
@@ -199,7 +202,7 @@ def _call_method(frame: Frame, state: State, op: ops.CallMethod) -> None:
     value = calls.call_method(frame, state, base, op.name, arguments_of(frame, op.arguments), point)
     frame.temps[op.dst] = value
     if op.dropped:
-        guards.drop(frame, value, point)
+        guards.drop(frame, op.dst)
     zeroed = of_gradient(op) if op.name == "zero_" or (op.name == "fill_" and _is_given_zero(frame, op)) else None
     if zeroed is not None:
         optimizers.step(frame, frame.temps[zeroed], "zero_grad", point)

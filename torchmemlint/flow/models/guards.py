@@ -10,7 +10,8 @@ from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Remark
 from torchmemlint.flow.domain.refs import ClassRef, External, Method, Object, Point, Ref, Result
 from torchmemlint.flow.domain.values import NONE, NOTHING, PLAIN, TRUE, Value, join, of
-from torchmemlint.flow.ir.ops import CallMethod, Function
+from torchmemlint.flow.ir.ops import Call, CallMethod, Function
+from torchmemlint.flow.ir.places import Temp
 from torchmemlint.flow.models import containers
 from torchmemlint.knowledge.contracts import Contracts
 
@@ -80,11 +81,12 @@ def note(frame: Frame, what: Remark, flag: Value, point: Point, within: Point | 
         frame.log(Note(point, what, flag, within))
 
 
-def drop(frame: Frame, value: Value, point: Point) -> None:
-    """Note a mode that is made by a statement, and that nothing can enter afterwards; a setter has set it."""
-    for r in value.refs:
-        if type(r) is Object and r.kind is Kind.MODE and r.site is point.site and r not in frame.replaced:
-            note(frame, Remark.DROPPED_MODE, TRUE, point)
+def drop(frame: Frame, temp: Temp, what: Remark = Remark.DROPPED_MODE) -> None:
+    """Note a mode that nothing takes from the call which makes it; a setter has set it."""
+    modes = (r for r in frame.temps[temp].refs if type(r) is Object and r.kind is Kind.MODE and r not in frame.replaced)
+    for mode in modes:
+        if isinstance(mode.site, Call | CallMethod) and mode.site.dst == temp:
+            note(frame, what, TRUE, frame.at(mode.site))
 
 
 def _is_uncalled(frame: Frame, value: Value) -> bool:

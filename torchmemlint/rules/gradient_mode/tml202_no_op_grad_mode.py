@@ -34,6 +34,10 @@ _SAID = {
         "`{text}` as a statement has no effect: use it as a context manager or decorator",
         "makes a context manager, which is dropped without being entered",
     ),
+    Remark.PASSED_MODE: (
+        "`{text}` before `and` is never entered: `and` gives what follows it",
+        "is an object and so counts as true: `and` drops it",
+    ),
     Remark.UNCALLED_MODE: (
         "`with {text}:` is missing `()`",
         "is the class itself, which cannot be entered",
@@ -53,6 +57,8 @@ _SAID = {
 def _fix(told: Told, remark: Remark) -> Fix | None:
     if remark is Remark.UNCALLED_MODE:
         return Fix("Add `()`", Applicability.SAFE, (Edit(Span(told.span.end, told.span.end), "()"),))
+    if remark is Remark.PASSED_MODE:
+        return Fix("Write a comma in place of `and`", Applicability.HINT)
     if remark is not Remark.MODULE_ATTRIBUTE:
         return None
     target, _, flag = told.statement.text(told.facts.source.rows).partition("=")
