@@ -30,8 +30,9 @@ from torchmemlint.flow.domain.refs import (
     with_graphs,
 )
 from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.logs import Event, Run
-from torchmemlint.flow.fact.methods import Methods
+from torchmemlint.flow.fact.methods import Methods, stripped, worlds
 from torchmemlint.flow.fact.owning import constructs_network, owned
 from torchmemlint.flow.models import contracted, gradients
 from torchmemlint.knowledge import modules
@@ -48,13 +49,6 @@ def _is_open(mode: Mode | ModeOf | None) -> bool:
 def _is_remembered(event: Event) -> bool:
     """Does it happen only if a module was in training mode before?"""
     return any(isinstance(test, fx.Fork) and gradients.is_remembered(test.test) for test in event.branches)
-
-
-def _environments(run: Run) -> set[Ref]:
-    """Return what is both reset and stepped with an action: such a world gives observations, and no graph."""
-    calls = [call for call in run.unseen() if isinstance(call, fx.InvokeMethod)]
-    stepped = {ref for call in calls if call.name == "step" and call.arguments.all() for ref in call.receiver.refs}
-    return stepped & {ref for call in calls if call.name == "reset" for ref in call.receiver.refs}
 
 
 class Evidence:
@@ -75,6 +69,8 @@ class Evidence:
         self.restored: set[Ref]  # put back into the mode that they were in
         self.movable: set[Ref]  # moved, with a state, or with a network among their parts
         self.moved: set[Ref] = set()  # networks only because of that, and because they are called
+        self.unsure: set[Ref] = set()  # networks only because of what they give, in what need not run any
+        self._is_for_users = roles.predicts(engine, run.entry) or roles.evaluates(engine, run.entry)
         self.callees: dict[Source, set[Ref]] = {}
         self.methods = Methods(lambda source: self.graph(source) is not None)
         self.made: set[Source] = set()  # by calls without an input, or for a network that is being made: no passes
@@ -118,7 +114,7 @@ class Evidence:
         movable.update(r.base for r in self.networks if type(r) is Behind)
         optional: set[Ref] = set()
         pipelines: set[Ref] = set()
-        environments = _environments(run)
+        environments = worlds(run)
         for call in run.unseen():
             makes = not call.arguments.all()
             if isinstance(call, fx.Invoke):
@@ -143,6 +139,7 @@ class Evidence:
         for result, callees in self.callees.items():
             if callees & optional:
                 self.modes[result] = Mode.EITHER
+        self.networks.update(self.methods.forwards(self.tensors, self.detached, self.index.contracts))
         for forward in run.effects(fx.Forward):
             self.modes[forward.graph] = forward.mode
             self.callees.setdefault(forward.graph, set()).update(forward.module.refs)
@@ -155,7 +152,8 @@ class Evidence:
             for event, backward in run.met(fx.Differentiate):
                 if backward.creates is creates:
                     self._differentiate(backward.sources, event.loops, creates)
-        self.networks |= self._detached_callees()
+        known, self.networks = self.networks, self.networks | self._detached_callees()
+        self.unsure |= set() if self.differentiated or self._is_for_users else self.networks - known
         self.networks -= {r for r in self.networks if r in pipelines or contracted.is_metric(r)}  # they record no graph
         for read in run.effects(fx.Read):
             found = run.provenance.ancestors(read.sources, numbers=_FOLLOWED.get(read.reading, Numbers.NONE))
@@ -165,10 +163,10 @@ class Evidence:
                 self.arrays |= run.provenance.computed_from(read.sources)
 
     def _detached_callees(self) -> set[Ref]:
-        """Return what is called beside training and detached: networks, unless a trained graph goes through it."""
+        """Return networks: called, and detached beside training or for an array, with no trained graph in it."""
         found: set[Ref] = set()
-        detached = self.methods.operands(self.detached)
-        for call in self.run.effects(fx.Invoke) if self.differentiated else ():
+        detached = self.methods.operands(self.detached if self.differentiated else self.detached & stripped(self.run))
+        for call in self.run.effects(fx.Invoke) if detached else ():
             arguments = call.arguments.all()
             given = {s for value in arguments for s in value.graph if self._is_called(s)}
             runs = any(r in self.called or self.is_known(r) for value in arguments for r in value.refs)
@@ -182,10 +180,9 @@ class Evidence:
 
     def is_known(self, reference: Ref) -> bool:
         """Is it a network for certain, of a library or of the project?"""
-        if type(reference) is not Object:
-            return False
-        is_own = reference.kind is Kind.INSTANCE and self.index.is_network(reference.about.cls)
-        return is_own or reference.kind is Kind.MODULE
+        if type(reference) is not Object or reference.kind is not Kind.INSTANCE:
+            return type(reference) is Object and reference.kind is Kind.MODULE
+        return self.index.is_network(reference.about.cls)
 
     def _differentiate(self, sources: frozenset[Source], loops: frozenset[Loop], creates: bool) -> None:
         """Note what a backward pass goes through, and of which sources it shows that they have a graph."""
@@ -263,8 +260,9 @@ class Evidence:
             if origin in self.made:
                 callees = set()
             if callees & self.networks:
+                doubts = {Doubt.NETWORK_BY_USE} | ({Doubt.TENSOR_BY_USE} if callees <= self.unsure else set())
                 unsure = callees <= self.moved and self._is_from_passes(origin)
-                return mode | part | {Doubt.NETWORK_BY_USE, *([Doubt.FORMULA] if unsure else ())}
+                return mode | part | doubts | ({Doubt.FORMULA} if unsure else set())
             if any(self._by_path(c) for c in callees):
                 doubts = set() if any(map(self._is_method, callees)) else {Doubt.NETWORK_BY_USE}
                 if not (self._is_shown(source) or self._is_shown(origin)):

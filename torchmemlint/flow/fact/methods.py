@@ -1,13 +1,17 @@
-"""Methods: what a method gives that is called on a tensor which only shows later to be one."""
+"""Methods: what they give that are called on something which was not seen, and what they show of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from torchmemlint.closure import closure
-from torchmemlint.flow.domain.effects import InvokeMethod
-from torchmemlint.flow.domain.refs import Source, first_key, root
+from torchmemlint.flow.domain.effects import InvokeMethod, Read
+from torchmemlint.flow.domain.manners import Reading
+from torchmemlint.flow.domain.provenance import Numbers
+from torchmemlint.flow.domain.refs import NO_PATH, Bare, Behind, Ref, Source, first_key, root
+from torchmemlint.flow.fact.logs import Run
 from torchmemlint.knowledge import operations
+from torchmemlint.knowledge.contracts import Contracts
 from torchmemlint.knowledge.operations import Operation
 
 
@@ -34,6 +38,19 @@ class Methods:
         """Return some tensors with those that operations made them from."""
         calls = self._calls
         return closure(results, lambda made: map(root, calls[made].receiver.refs) if made in calls else ())
+
+    def forwards(self, tensors: set[Source], detached: set[Source], contracts: Contracts) -> Iterator[Ref]:
+        """Yield networks, and their methods, as names show that mean to run one: `run_with_cache`.
+
+        Others, such as `encode_image`, a tokenizer may have, too: they show it where the result is detached.
+        """
+        names = contracts.names("forward-methods")
+        cut, given = self.operands(detached), self.operands(map(root, tensors))
+        for result, call in self._all.items():
+            is_one = call.name in names.last_parts if result in cut else result in given and call.name in names.methods
+            if is_one:
+                yield from call.receiver.refs
+                yield from (Behind.of(r, call.name) for r in call.receiver.refs if r.depth < NO_PATH)
 
     def passes_on(self, result: Source) -> bool:
         """Is it given by an operation of tensors, or by a method of what such an operation gave?
@@ -67,3 +84,17 @@ class Methods:
         if type(key) is int and key < len(known.graph):
             return known.graph[key]
         return key != "indices"
+
+
+def worlds(run: Run) -> set[Ref]:
+    """Return what is both reset and stepped with an action: such a world gives observations, and no graph."""
+    calls = [call for call in run.unseen() if isinstance(call, InvokeMethod)]
+    stepped = {ref for call in calls if call.name == "step" and call.arguments.all() for ref in call.receiver.refs}
+    return stepped & {ref for call in calls if call.name == "reset" for ref in call.receiver.refs}
+
+
+def stripped(run: Run) -> set[Source]:
+    """Return what arrays are made of after their graph was cut: what has none need not be detached for that."""
+    reads = [read for read in run.effects(Read) if read.reading is Reading.ARRAY]
+    bare = {source for read in reads for source in read.sources if type(source) is Bare}
+    return {root(source) for source in run.provenance.ancestors(bare, numbers=Numbers.COPIED)}
