@@ -6,6 +6,7 @@ A class is often looked up by a name that a configuration has. Of who calls its 
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterable, Iterator
 
 from torchmemlint.flow.domain import effects as fx
@@ -94,3 +95,9 @@ def _is_network(evidence: Evidence, receiver: Ref) -> bool:
     """Is something a network by its use, or a part of one, and not one that a library makes?"""
     parts = (receiver, *(part.base for part in path(receiver)))
     return any(part in evidence.networks | evidence.movable for part in parts if type(part) is not Object)
+
+
+def calls_another(method: str, text: str) -> bool:
+    """Does a program call a method of this name on something else than an object of the class that it writes?"""
+    called = f".{method}("
+    return called in text and re.search(rf"(?<!\bself)(?<!\bsuper\(\)){re.escape(called)}", text) is not None

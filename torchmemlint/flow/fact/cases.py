@@ -15,7 +15,7 @@ from torchmemlint.flow.domain import refs
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.engine.following import note
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.fact.callers import Calling
+from torchmemlint.flow.fact.callers import Calling, calls_another
 from torchmemlint.flow.fact.details import Arrival, Built
 from torchmemlint.flow.fact.entries import mentions
 from torchmemlint.flow.fact.judgement import outcome, overwriting
@@ -348,14 +348,13 @@ class Cases:
 
     def _calls_quietly(self, method: str, group: Group) -> bool:
         """Does a file that is not of a group turn gradients off, and call a method of this name?"""
-        off = self._known.off.last_parts
         texts = (self.sources.text(path) for path in self._callers(method) if path not in group)
-        return any(word in text for text in texts for word in off)
+        return any(word in text for text in texts for word in self._known.off.last_parts)
 
     def _callers(self, method: str) -> tuple[Path, ...]:
         """The files that call a method of this name."""
         if method not in self._calling:
-            paths = (path for path in self._imports.files if f".{method}(" in self.sources.text(path))
+            paths = (path for path in self._imports.files if calls_another(method, self.sources.text(path)))
             self._calling[method] = tuple(sorted(paths))
         return self._calling[method]
 

@@ -82,7 +82,8 @@ def is_of_forward(engine: Engine, function: Function) -> bool:
         return False
     if any(function.name == method.name for method in engine.index.forward(function.cls)):
         return True
-    if function.name.startswith("_") or predicts(engine, function) or "forward" not in function.mentions:
+    is_for_users = predicts(engine, function) or evaluates(engine, function)
+    if function.name.startswith("_") or is_for_users or "forward" not in function.mentions:
         return False
     return any(type(op) is Return and op.src != NO_TEMP for op in function.body)
 
