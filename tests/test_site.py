@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from torchmemlint.report.places import DOCUMENTATION, rule_url
+from torchmemlint.report.message import DOCUMENTATION, rule_url
 from torchmemlint.rules.registry import all_rules
 
 pytest.importorskip("material", reason="the extra `docs` is not installed")
