@@ -48,7 +48,7 @@ class Shown:
 
 
 def _remarks(finding: Finding) -> Iterator[tuple[str, str]]:
-    from torchmemlint.report.places import rule_url
+    from torchmemlint.report.message import rule_url
 
     if finding.fix is not None:
         yield f"fix ({finding.fix.applicability.value})", finding.fix.message
@@ -56,7 +56,7 @@ def _remarks(finding: Finding) -> Iterator[tuple[str, str]]:
 
 
 def _html(where: str, finding: Finding) -> str:
-    from torchmemlint.report.places import rule_url
+    from torchmemlint.report.message import rule_url
 
     severity = finding.severity.value
     colour = _COLOURS[severity]
