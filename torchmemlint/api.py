@@ -15,12 +15,13 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchmemlint.config.errors import ConfigError
 from torchmemlint.findings import Finding
+from torchmemlint.immutable import immutable
 
 if TYPE_CHECKING:
     from torchmemlint.config.resolver import Resolver
@@ -49,7 +50,7 @@ class CheckError(Exception):
         return CheckError, (self.problems, self.findings)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class RolledBack:
     """A fix that was tried and taken back."""
 
@@ -57,7 +58,7 @@ class RolledBack:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class FixedSource:
     """What `fix_source` made of a text."""
 

@@ -11,13 +11,14 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from torchmemlint.config.errors import ConfigError
 from torchmemlint.findings import Finding
 from torchmemlint.fingerprints import core, subject
+from torchmemlint.immutable import immutable
 from torchmemlint.measured import Measured, read_measured
 from torchmemlint.regular import text_of
 
@@ -32,7 +33,7 @@ class BaselineError(ConfigError):
     """A baseline that cannot be read or written; the message names it and says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Entry:
     """A finding that is known. What it is recognised by is its fingerprint; the rest tells equal ones apart."""
 
@@ -57,7 +58,7 @@ class Entry:
         return values
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Sifted:
     """Findings held against a baseline."""
 
@@ -66,7 +67,7 @@ class Sifted:
     gone: tuple[Entry, ...]  # that no finding is
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Baseline:
     """The contents of a baseline."""
 

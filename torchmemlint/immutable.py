@@ -12,7 +12,7 @@ Here that is done for the one that must be fast, `__init__`; what compares, hash
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
 
-    @dataclass_transform(frozen_default=True)
+    @dataclass_transform(frozen_default=True, field_specifiers=(field,))
     def immutable(*, eq: bool = True, repr: bool = True, frozen: bool = False) -> Callable[[type[_T]], type[_T]]:
         """As `dataclass(frozen=True, slots=True)`."""
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from torchmemlint.immutable import immutable
 
 if TYPE_CHECKING:
     from torchmemlint.findings import Finding
@@ -23,7 +24,7 @@ _UNREADABLE = "TML000"  # IPython says itself what it cannot read
 _COLOURS = {"error": "#c62828", "warning": "#b26a00", "advice": "#5f6b76"}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Shown:
     """Findings as a notebook shows them: HTML in a browser, text elsewhere."""
 

@@ -11,11 +11,12 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+from torchmemlint.immutable import immutable
 from torchmemlint.regular import text_of
 from torchmemlint.sizes import format_size
 
@@ -44,7 +45,7 @@ class MeasurementsError(Exception):
     """A file of measurements that cannot be read or written; the message names it and says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class Measured:
     """The figures of one finding.
 
@@ -113,7 +114,7 @@ class Measured:
         return {**asdict(self), "verdict": self.verdict.value}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class Measurement:
     """A line of the file: the figures of the finding that has this fingerprint in this file."""
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from torchmemlint import __version__
+from torchmemlint.immutable import immutable
 
 VERSION = 1  # of the JSON; `schema.json` beside this module describes it
 SEVERITIES = ("error", "warning", "advice")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Project:
     """What was looked at. Sizes are None where a report does not tell them."""
 
@@ -24,7 +25,7 @@ class Project:
     torch_lines: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Found:
     """One finding."""
 
@@ -54,7 +55,7 @@ def by_code(found: Iterable[Found]) -> dict[str, list[Found]]:
     return sorted_out
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Rule:
     """How often a rule speaks."""
 
@@ -67,7 +68,7 @@ class Rule:
     per_thousand_lines: float | None  # of files that mention torch
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Census:
     """A corpus."""
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
 from torchmemlint.census.counting import Found, by_code
+from torchmemlint.immutable import immutable
 
 UNREAD = "?"
 LABELS = ("true", "false", "unclear")
@@ -25,7 +26,7 @@ class LabelsError(Exception):
     """A labels file that cannot be used; the message names the line and says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Precision:
     """What reading has shown of a rule. What is unclear counts for neither side."""
 

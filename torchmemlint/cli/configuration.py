@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -20,13 +19,14 @@ from torchmemlint.config.resolver import Resolver
 from torchmemlint.config.selection import Selection, expand
 from torchmemlint.doubts import Confidence
 from torchmemlint.findings import Severity
+from torchmemlint.immutable import immutable
 from torchmemlint.rules import registry
 from torchmemlint.rules.extensions import PluginError, extension_of
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class ConfigurationOptions:
     """The options of `check` that decide on settings, as given."""
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import click
 
+from torchmemlint.immutable import immutable
+
 _OTHERS = "Options"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Group:
     """Options that belong together, in the order of `--help`."""
 

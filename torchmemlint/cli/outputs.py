@@ -5,18 +5,18 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
 
+from torchmemlint.immutable import immutable
 from torchmemlint.report.formats import FORMATS, Format
 
 _STANDARD_OUTPUT = Path("-")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Target:
     """One report: its format, and the file that it goes to; None for standard output."""
 

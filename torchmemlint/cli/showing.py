@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -10,13 +10,14 @@ import click
 
 from torchmemlint.cli.outputs import Target, deliver
 from torchmemlint.cli.terminal import complain, knows_links, wants_color, width_of
+from torchmemlint.immutable import immutable
 
 if TYPE_CHECKING:
     from torchmemlint.engine.run import RunReport
     from torchmemlint.report.formats import Format
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Output:
     """How to show the results."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from torchmemlint.config.formatting import USUAL, Formatting
 from torchmemlint.findings import Applicability, Finding
@@ -13,6 +12,7 @@ from torchmemlint.fixes.eligibility import eligible
 from torchmemlint.fixes.graphs import Arrivals, Tested, first_difference
 from torchmemlint.fixes.identity import Change, compare
 from torchmemlint.fixes.tidying import tidied
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax import cst
 from torchmemlint.syntax.patterns import too_deep
 from torchmemlint.syntax.text import parse_with_libcst
@@ -23,7 +23,7 @@ _STANDS_FOR = {"TML202": frozenset({"TML201", "TML203", "TML206"})}
 Recheck = Callable[[str], Sequence[Finding]]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class FixResult:
     """The text after fixing, and what was done to get there."""
 
@@ -33,7 +33,7 @@ class FixResult:
     findings: tuple[Finding, ...]  # what is left to report on `text`
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _Candidate:
     """A finding whose fix may be tried, with its edits as replacements of the round's text."""
 

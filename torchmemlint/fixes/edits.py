@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from torchmemlint.findings import Edit, Position
+from torchmemlint.immutable import immutable
 
 BOM = "\ufeff"
 _NEWLINE = re.compile(r"\r\n|\r|\n")
@@ -22,7 +23,7 @@ class EditError(ValueError):
     """Edits that cannot be applied: outside the text, or overlapping each other."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class TextIndex:
     """Where the rows of one text begin, for turning positions into offsets and back."""
 

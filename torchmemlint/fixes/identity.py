@@ -11,6 +11,7 @@ from itertools import accumulate
 
 from torchmemlint.findings import Finding, Span
 from torchmemlint.fixes.edits import EditError, Replacement, TextIndex
+from torchmemlint.immutable import immutable
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class Change:
         return list(accumulate(moved, initial=0))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Comparison:
     """What became of the findings."""
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from torchmemlint.fixes.leaves import COMMA, DOT, Leaf, Statement, width
+from torchmemlint.immutable import immutable
 
 _ASSIGNING = re.compile(r"(?:[-+*/%@&|^]|//|\*\*|<<|>>)?=")
 _KEYWORDS = frozenset({"return", "if", "elif", "while", "for", "async"})
@@ -23,7 +24,7 @@ class _CannotSplitError(Exception):
     """A line is not to be broken in some way."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _Line:
     leaves: tuple[Leaf, ...]
     indent: str
@@ -53,7 +54,7 @@ class _Line:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _Parts:
     head: _Line
     body: _Line

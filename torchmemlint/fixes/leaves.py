@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from torchmemlint.immutable import immutable
+
 OPENING = frozenset("([{")
 CLOSING = frozenset(")]}")
 
@@ -58,7 +60,7 @@ class Leaf:
         return COMMA if self.text == "," else 0
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Statement:
     """A logical line: a simple statement or the header of a compound one, as it stands in a text."""
 

@@ -6,9 +6,9 @@ an instance built with its usual arguments has an empty `parameters()`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import operations
 
 NOT_MODULES = frozenset(
@@ -51,7 +51,7 @@ def has_parameters(qualified: str) -> bool | None:
     return None if last in CONTAINERS or last == "Module" else True
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Scaling:
     """The argument of a normalisation layer that says whether it has parameters, which scale and shift."""
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from torchmemlint.findings import Position, Span
 from torchmemlint.flow.facts import FileFacts
+from torchmemlint.immutable import immutable
 from torchmemlint.plugins.places import operations_at
 from torchmemlint.syntax.outline import dotted, imports
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@immutable(eq=False)
 class Call:
     """A call, by the qualified name of what is called."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from torchmemlint.findings import Edit, Position, Span
 from torchmemlint.fixes.edits import EditError, apply_edits
+from torchmemlint.immutable import immutable
 from torchmemlint.report.columns import show
 from torchmemlint.report.paint import Paint
 from torchmemlint.source.sequences import common_ends
@@ -15,7 +15,7 @@ LONGEST = 8  # lines of each sign in one hunk; the rest is counted
 MOST = 16  # lines of all hunks, after which the rest is counted: a loop moved into a block shows how that begins
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Hunk:
     """Lines of the file, from `row` on, and what takes their place."""
 

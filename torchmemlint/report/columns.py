@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from torchmemlint.immutable import immutable
 
 TAB = 4  # columns to the next tab stop
 _BIDIRECTIONAL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Shown:
     """A source line as it is printed."""
 

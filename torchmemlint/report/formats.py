@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from torchmemlint.immutable import immutable
 
 if TYPE_CHECKING:
     from torchmemlint.engine.run import RunReport
     from torchmemlint.report.paint import Paint
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Format:
     """One format: its name, the module in this folder that writes it, and how it gets on with others."""
 

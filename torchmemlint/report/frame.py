@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from torchmemlint.findings import Position, Span
+from torchmemlint.immutable import immutable
 from torchmemlint.report.columns import Shown, show, text_width
 from torchmemlint.report.paint import Paint
 
@@ -19,7 +19,7 @@ _TEXT = 30  # columns for a label, at least, before it begins further left than 
 _LEFT_OUT = 0  # in a list of rows: some are not shown
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Label:
     """What another stretch of the source shows."""
 

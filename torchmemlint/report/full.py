@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Edit, Evidence, Finding, Position, Span
+from torchmemlint.immutable import immutable
 from torchmemlint.report import order, statistics
 from torchmemlint.report.changes import diff_lines, hunks
 from torchmemlint.report.columns import shorten, show, text_width
@@ -111,7 +112,7 @@ def _filled(text: str, columns: int, **how: Any) -> list[str]:
     return textwrap.wrap(text, columns, break_on_hyphens=False, break_long_words=False, **how)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _Group:
     """What stands in another file, or in another cell."""
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchmemlint.codes import is_own
 from torchmemlint.doubts import Confidence, Doubt
 from torchmemlint.findings import Applicability, Finding
+from torchmemlint.immutable import immutable
 
 DOCUMENTATION = "https://torchmemlint.readthedocs.io/rules/"
 PLUGINS = "https://torchmemlint.readthedocs.io/plugins/"
@@ -31,7 +31,7 @@ class Basis(enum.Enum):
     ESTIMATED = "estimated"  # the sizes in the source
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Cost:
     """What a finding costs."""
 
@@ -45,7 +45,7 @@ class Cost:
         return f"{self.basis.value}: {self.text}"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Repair:
     """How to fix a finding."""
 
@@ -63,7 +63,7 @@ class Repair:
         return _TRUST[self.applicability]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Note:
     """One part of a message below its first line."""
 
@@ -77,7 +77,7 @@ class Note:
         return f"{self.label}{f' ({self.aside})' if self.aside else ''}: {self.text}"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Message:
     """What one finding says."""
 

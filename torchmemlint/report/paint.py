@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from torchmemlint.findings import Severity
+from torchmemlint.immutable import immutable
 
 _SEVERITY = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.ADVICE: "1;36"}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Paint:
     """Paints text for one stream."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Position, Span
 from torchmemlint.fixes.eligibility import eligible
+from torchmemlint.immutable import immutable
 from torchmemlint.report.message import message_of
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def shown_place(path: str | Path, row: int | str, root: Path) -> str:
     return f"{printed_path(Path(path), root)}:{row}"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Place:
     """A place as people see it: in a notebook, the cell (its number among all cells, from 1) and the row within it."""
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Severity
 from torchmemlint.fixes.eligibility import eligible
+from torchmemlint.immutable import immutable
 from torchmemlint.report.paint import Paint
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Row:
     """One rule's figures."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 from rich.text import Text
 
+from torchmemlint.immutable import immutable
 from torchmemlint.report.allocator import outside_tensors
 from torchmemlint.report.faces import faces, out_of_memory, whose
 from torchmemlint.report.places import shown_place
@@ -41,7 +41,7 @@ def write_trace(report: TraceReport, stream: TextIO, *, color: bool, root: Path)
     write_texts(_Writer(report, root).parts(), stream, color=color)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class LeakText:
     """A leak in words: its line, what each turn adds to what, and the rows below."""
 

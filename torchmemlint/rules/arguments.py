@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from torchmemlint.findings import Edit, Position, Span
 from torchmemlint.flow.facts import FileFacts
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax import cst
 from torchmemlint.syntax.source_module import Piece
 from torchmemlint.syntax.text import text_of
@@ -18,7 +18,7 @@ _COMMENT_BEHIND = re.compile(r"[ \t]*(?:(,)[ \t]*)?#")
 _REST = re.compile(r"[ \t]*(?:(,)[ \t]*)?(?:#.*)?$")  # of a row, behind an argument
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@immutable(eq=False)
 class WrittenCall:
     """A call as it is written in a file."""
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import inspect
 import io
 import re
-from dataclasses import dataclass
 
 from torchmemlint.codes import OWN
 from torchmemlint.findings import Applicability, Severity
+from torchmemlint.immutable import immutable
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.listed import body
 
@@ -51,7 +51,7 @@ class PageError(ValueError):
     """A text that is not a page: a section is missing, empty, unknown or there twice."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Page:
     """A rule's metadata and its sections, each as Markdown without its heading; "" where a plugin's rule has none."""
 

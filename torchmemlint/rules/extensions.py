@@ -16,7 +16,6 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -26,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from torchmemlint.codes import is_own
 from torchmemlint.config.errors import ConfigError
 from torchmemlint.findings import Applicability, Severity
+from torchmemlint.immutable import immutable
 from torchmemlint.rules.base import Rule, Stage, Tag
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class PluginError(ConfigError):
     """A plugin that cannot be used; the message names it and says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Plugin:
     """Rules with where they come from."""
 

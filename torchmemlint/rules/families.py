@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from torchmemlint.codes import OWN
+from torchmemlint.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Family:
     """The rules whose codes begin alike."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
+from torchmemlint.immutable import immutable
 from torchmemlint.rules import listed
 from torchmemlint.rules.base import Rule
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torchmemlint.rules.extensions import Plugin
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@immutable(eq=False)
 class RuleSet:
     """The rules that a configuration may speak of: our own, and those of plugins."""
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from torchmemlint.findings import Edit, Position, Span
 from torchmemlint.flow.facts import FileFacts
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax import statements
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Separate:
     """A statement on lines of its own, once some edits are made."""
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.ledger import NOWHERE, Site
 
 _ROUND = 512  # bytes of the smallest block
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Outside:
     """What a line had of the allocator that no tensor owned: the most bytes at once, and how often it asked."""
 
@@ -28,7 +28,7 @@ class Outside:
     times: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class AllocatorUse:
     """The allocator at the end of a run, and what no tensor owned while it went on."""
 

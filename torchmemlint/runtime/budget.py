@@ -11,16 +11,17 @@ peak = "64 MiB"
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from torchmemlint.config.errors import ConfigError, nearest
 from torchmemlint.config.layers import read_toml
+from torchmemlint.immutable import immutable
 from torchmemlint.sizes import parse_size
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Budget:
     """What one program may take: at the peak, and more with each step; None is no limit."""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.budget import Budget
 from torchmemlint.runtime.results import RunResult
 
@@ -35,7 +36,7 @@ class Function:
         return self.path if self.name == "<module>" else f"{self.path} in {self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Usage:
     """One run: what it took at its peak, and what it adds from step to step, in all and by function."""
 
@@ -54,7 +55,7 @@ class Usage:
         return max([self.growth, *self.growing.values()])
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Changes:
     """Two runs, and what of the second is more than it may be."""
 

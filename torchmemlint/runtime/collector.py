@@ -8,9 +8,9 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.growth import FEWEST
 from torchmemlint.runtime.holders import Holder
 from torchmemlint.runtime.ledger import ALIVE, Ledger, Site
@@ -40,7 +40,7 @@ def watching_collections(ledger: Ledger) -> Iterator[None]:
         gc.callbacks.remove(collected)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Waiting:
     """What one line made that waited for the collector. `most` are the bytes that waited at once, `freed` all of them.
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from torchmemlint.config.resolver import Resolver
 from torchmemlint.engine.runner import Request, run
 from torchmemlint.findings import Finding
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.launch import order_for
 from torchmemlint.runtime.order import SECONDS, STEPS, Order, Program
 from torchmemlint.runtime.results import End, RunResult
@@ -27,7 +28,7 @@ class CannotMeasure(Exception):  # noqa: N818 - it is no error of ours
         self.details = result.traceback
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Options:
     """How to run a program."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.ledger import Ledger
 
@@ -15,7 +16,7 @@ POINTS = 480
 """Points of a curve at most, about as many as a screen can show."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Curve:
     """The bytes by kind at some moments, and the moments at which steps ended; moments are counted in events."""
 

@@ -10,11 +10,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from torchmemlint.engine.pool import cpus
+from torchmemlint.immutable import immutable
 
 _SHARE = 0.8
 """The share of the memory that is free which runs may take."""
@@ -22,7 +22,7 @@ _MOST = 20  # files that are told
 _NO_FOLDER = -1  # where a path is not seen from an open folder
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Demands:
     """Of one run: the cores that it kept busy, the memory that it took, and the files that it wrote."""
 

@@ -11,8 +11,9 @@ import builtins
 import collections
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from torchmemlint.immutable import immutable
 
 _BUILT_IN: tuple[Callable[[], object], ...] = (
     list,
@@ -58,7 +59,7 @@ def keeping_methods() -> frozenset[str]:
     return frozenset(kept)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Fill:
     """A statement that puts something into a holder."""
 
@@ -68,7 +69,7 @@ class Fill:
     is_name: bool = False  # it assigns a name, and not an attribute
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _Question:
     names: set[str]
     contents: bool

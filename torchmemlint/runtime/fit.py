@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.commands import CannotMeasure, Options
 from torchmemlint.runtime.launch import launch, workspace
 from torchmemlint.runtime.order import Program
@@ -24,7 +25,7 @@ UNBOUNDED = 1 << 50
 _WRITTEN = re.compile(r"(?:--)?(?P<name>[A-Za-z][\w.-]*)=(?P<low>\d+)\.\.(?P<high>\d+)")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Variation:
     """The powers of two between two bounds, for one option of a program: `batch-size=1..256`."""
 
@@ -72,7 +73,7 @@ class Variation:
         return word in (f"--{self.name}", self.name)  # the second is Hydra's: batch_size=8
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Tried:
     """A run. `needed` is what the allocator reserves with a CUDA context, where it has all it asks for.
 
@@ -87,7 +88,7 @@ class Tried:
     steps: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Changed:
     """The program with a change. `tried` is None where it cannot be applied, or the program then fails: `problem`."""
 
@@ -99,7 +100,7 @@ class Changed:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class FitReport:
     """All of it. `given` is the program with its own arguments, `tried` the values of the varied option, in order."""
 

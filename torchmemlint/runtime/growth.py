@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from torchmemlint.immutable import immutable
 
 if TYPE_CHECKING:
     from torchmemlint.runtime.ledger import Ledger, Site
@@ -18,7 +19,7 @@ _MOST = 200
 """Steps, the last ones, that are looked at for each line."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Growth:
     """A line through the bytes held at the ends of steps.
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.ledger import Site
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Holder:
     """What keeps storages alive. Bytes and storages are those at the look; each storage belongs to one holder.
 
@@ -44,7 +43,7 @@ class Holder:
         return " and ".join(word for word, nbytes in (("direct", self.direct), ("graph", self.graph)) if nbytes)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Look:
     """One look: which holder keeps which records, at one event."""
 

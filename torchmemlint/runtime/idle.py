@@ -9,8 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.growth import FEWEST
 from torchmemlint.runtime.holders import Holder, Look
 from torchmemlint.runtime.kinds import Kind
@@ -23,7 +23,7 @@ _PART = 0.02
 Span = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class IdlePart:
     """Idle bytes of one holder; where none is known, of one line. `made` are the lines that allocated them."""
 
@@ -39,7 +39,7 @@ class IdlePart:
         return self.holder.filled[0] if self.holder is not None and self.holder.filled else self.made[0][0]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Idle:
     """The idle bytes at one peak: of the run, or of the passes of a loop. `peak` is all that lived then."""
 

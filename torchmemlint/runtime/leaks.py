@@ -10,8 +10,9 @@ import itertools
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.growth import FEWEST, WARM_UP
 from torchmemlint.runtime.holders import Holder, Look
 from torchmemlint.runtime.kinds import Kind
@@ -39,7 +40,7 @@ _STAYED = 0.9
 """The share of what a look found growing that must still be there at the last turn."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Leak:
     """Bytes that pile up, with what keeps them.
 

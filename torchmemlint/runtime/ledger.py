@@ -12,8 +12,8 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.kinds import Kind
 
 ALIVE = -1
@@ -21,7 +21,7 @@ STEP_FAMILIES = ("step", "optimizer", "loader", "backward", "call", "loop")
 """What a series of marks may be called: one of these words, a blank, and what tells it from others of its kind."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Site:
     """A line of source."""
 
@@ -36,7 +36,7 @@ class Site:
 NOWHERE = Site("?", 0, "?")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Record:
     """One storage: its bytes, where and when it was made and freed (in events, `ALIVE` while it lives)."""
 

@@ -11,8 +11,8 @@ import contextlib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime import backends
 from torchmemlint.runtime.collector import Waiting, find_waiting
 from torchmemlint.runtime.curve import highest
@@ -28,7 +28,7 @@ from torchmemlint.runtime.retention import look
 from torchmemlint.runtime.steps import OnStep
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class LineUse:
     """The bytes that one line of source holds at a moment, in so many storages."""
 
@@ -37,7 +37,7 @@ class LineUse:
     storages: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Moment:
     """The bytes alive after so many events, by kind; `step` counts the steps that had ended."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import sys
 import sysconfig
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.torchrun import environment_of
 from torchmemlint.source.projects import project_above
 
@@ -21,7 +22,7 @@ PLAIN = ("cpu", "cuda")
 """Backends that measure what is there, and on which a program also runs without the tracker."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Program:
     """A Python program: `SCRIPT arguments…`, or with `module` what `python -m` runs."""
 
@@ -55,7 +56,7 @@ class Program:
         return (nearest,) if around in (None, nearest) else (nearest, around)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Order:
     """One run of a program in a fresh process.
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.holders import Look
 from torchmemlint.runtime.ledger import ALIVE, Ledger
 
@@ -16,7 +16,7 @@ _UNUSED = 0.9
 """The share of what graphs keep that no backward may have used."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Pass:
     """One time that a loop was gone through, with a look taken when it was left and its locals still lived."""
 

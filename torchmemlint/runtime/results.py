@@ -9,10 +9,11 @@ import enum
 import json
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from torchmemlint.immutable import immutable
 from torchmemlint.measured import SIMULATED
 from torchmemlint.runtime.allocator_history import AllocatorUse
 from torchmemlint.runtime.curve import NO_CURVE, Curve
@@ -30,7 +31,7 @@ class End(enum.Enum):
     KILLED = "killed"  # from without: it did not end in time, or the process died
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class SeriesGrowth:
     """How the bytes held grow along something that happens again and again.
 
@@ -45,7 +46,7 @@ class SeriesGrowth:
     stepping: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class LoopResult:
     """A loop of the project that ran."""
 
@@ -59,7 +60,7 @@ class LoopResult:
     peak: int | None = None  # the most bytes held at once while it ran, that is in its longest entry
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class LineBytes:
     """The bytes of one line at the peak."""
 
@@ -70,7 +71,7 @@ class LineBytes:
     storages: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class LineGrowth:
     """How the bytes that one line made, and that are still held, grow along a series."""
 
@@ -81,7 +82,7 @@ class LineGrowth:
     growth: Growth
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class DeviceUse:
     """What a process had on one of the several GPUs that it used."""
 
@@ -92,7 +93,7 @@ class DeviceUse:
     growth: tuple[SeriesGrowth, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class RunResult:
     """One run of a program; of several processes, that of the one with the highest peak, and `ranks` are all of them.
 

@@ -6,10 +6,11 @@ Knows nothing of torch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.commands import Options
 from torchmemlint.runtime.launch import launch_all
 from torchmemlint.runtime.order import Order, Program
@@ -29,7 +30,7 @@ class Progress(Protocol):
         """It has ended."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Done:
     """A run that has ended."""
 
@@ -37,7 +38,7 @@ class Done:
     result: RunResult
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Wanted:
     """A run that is made at most once. `overlay` are paths and the texts that stand in for theirs."""
 

@@ -13,8 +13,8 @@ import statistics
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.growth import FEWEST, WARM_UP, growth
 from torchmemlint.runtime.ledger import STEP_FAMILIES, Ledger
 
@@ -24,7 +24,7 @@ _USUAL = 0.75
 """The share of turns that must add the same bytes for these to be the bytes per turn; else it is the mean."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Accrual:
     """Bytes that every turn of a series adds and that stay; `regularity` is the share of turns that add some."""
 

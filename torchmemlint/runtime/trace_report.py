@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.collector import Waiting
 from torchmemlint.runtime.holders import Holder
 from torchmemlint.runtime.idle import Idle, IdlePart
@@ -17,7 +18,7 @@ from torchmemlint.runtime.survivors import Accrual
 from torchmemlint.runtime.uses import Unneeded
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Timeline:
     """The bytes alive, by kind, at some of the `moments` at which a step, or a turn of one of the `series`, ended.
 
@@ -40,7 +41,7 @@ class Timeline:
         return cls(values["moments"], tuple(values["series"]), by_kind)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Told:
     """A finding of the linter that says something about a leak."""
 
@@ -50,7 +51,7 @@ class Told:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class TracedLeak:
     """A leak, with what the linter says about its lines; nothing where no rule knows it."""
 
@@ -59,7 +60,7 @@ class TracedLeak:
     ranks: tuple[int, ...] = ()  # of several processes, those that have it
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class TraceReport:
     """One run of a program.
 

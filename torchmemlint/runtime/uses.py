@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.ledger import Ledger, Site
 
 _AFTERWARDS = 0.5
@@ -54,7 +54,7 @@ def is_sampled(ledger: Ledger, records: Sequence[int], marks: Sequence[int]) -> 
     return total > 0 and sum(map(ledger.nbytes, used)) >= _SAMPLED * total and oldest >= _LONG * len(marks)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Unneeded:
     """Bytes that one backward kept and made for gradients that no optimizer uses.
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from torchmemlint.immutable import immutable
 from torchmemlint.measured import Verdict
 from torchmemlint.runtime.growth import Growth
 from torchmemlint.runtime.results import RunResult
@@ -25,7 +26,7 @@ class Sameness(enum.Enum):
     UNKNOWN = "not compared"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Difference:
     """The largest differences between two runs' losses and parameters; None where there are none to compare.
 
@@ -39,7 +40,7 @@ class Difference:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Figures:
     """What a run costs. Bytes and seconds."""
 
@@ -51,7 +52,7 @@ class Figures:
     host_growth: Growth | None = None  # of the C heap beside tensors; None where it was not measured
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Comparison:
     """Before and after a fix."""
 
@@ -80,7 +81,7 @@ class Comparison:
         return self.before.host_growth.certain_bytes - self.after.host_growth.certain_bytes
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class FindingResult:
     """One finding and what its measurement says. `finding` is as in the JSON of `check`."""
 
@@ -93,7 +94,7 @@ class FindingResult:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class VerifyReport:
     """All of a verification. `before` is the program as it is."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from torchmemlint.config.formatting import formatting
@@ -21,6 +21,7 @@ from torchmemlint.findings import Finding
 from torchmemlint.fixes.apply import fix_text
 from torchmemlint.fixes.edits import BOM
 from torchmemlint.fixes.eligibility import eligible
+from torchmemlint.immutable import immutable
 from torchmemlint.measured import Verdict
 from torchmemlint.report.json_format import finding_object
 from torchmemlint.report.places import shown_place
@@ -49,7 +50,7 @@ _TOLD = 3  # files
 NOT_ENOUGH = "its fix is not enough: the program runs out of memory all the same"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Options(commands.Options):
     """How to verify."""
 
@@ -57,7 +58,7 @@ class Options(commands.Options):
     jobs: int | None = None  # runs at once; None: as many as are not in each other's way
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _Fixed:
     """A finding's fix made alone: the new text, or why not."""
 

@@ -7,15 +7,16 @@ import sys
 import types
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.ledger import Site
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Name:
     """What a way begins with: a name that the program's source mentions."""
 
@@ -27,7 +28,7 @@ class Name:
         return self.text
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Way:
     """How a program gets at an object.
 

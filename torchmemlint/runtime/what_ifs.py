@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from torchmemlint.immutable import immutable
 
 ALTERING = "torchmemlint.runtime.altering:alteration"
 """What a child process is told to apply one with: `Order.analysis`; its name is the option `what_if`."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class WhatIf:
     """A change. `needs` says what a program must have for it to be applied."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from torchmemlint.findings import Edit, Finding, Position, Span
+from torchmemlint.immutable import immutable
 from torchmemlint.source.decoding import lines_of
 from torchmemlint.source.directives import Scope, find_directives
 from torchmemlint.source.ignoring import ignoring
@@ -16,7 +16,7 @@ _WORD = re.compile(r"[A-Za-z0-9_-]*$")
 _CODE = re.compile(r"\b[A-Z]+[0-9]{3}\b")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Unfinished:
     """A code that is being written in a suppression comment."""
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from lsprotocol import types as lsp
 from pygls import uris
 
+from torchmemlint.immutable import immutable
 from torchmemlint.server.positions import Places
 
 PYTHON = "python"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Document:
     """A text that is open: a file, or a cell of a notebook. A change makes a new one."""
 
@@ -24,7 +25,7 @@ class Document:
     language: str = PYTHON
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Notebook:
     """A notebook that is open, with its cells of code in their order."""
 

@@ -30,6 +30,7 @@ from torchmemlint.fixes.apply import FixResult, fix_text
 from torchmemlint.fixes.graphs import Arrivals
 from torchmemlint.fixes.tested import gradient_tests
 from torchmemlint.flow.project import Project
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge.contracts import contracts
 from torchmemlint.server.documents import PYTHON, Documents, path_of
 from torchmemlint.server.files import EditedFiles
@@ -45,7 +46,7 @@ FIRST, SECOND = 0, 1  # priorities: what is being edited, what depends on it
 _COLLECT_EVERY = 20  # checks, where they follow each other without a pause
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Unit:
     """What is checked as a whole: a file or a notebook, as it stands in the editor."""
 
@@ -62,7 +63,7 @@ class Unit:
         return self.texts
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Checked:
     """What a check of a unit came to."""
 

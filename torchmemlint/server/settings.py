@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from torchmemlint.codes import digits_of, is_own
 from torchmemlint.config.errors import ConfigError, did_you_mean
 from torchmemlint.config.selection import expand
 from torchmemlint.doubts import Confidence
+from torchmemlint.immutable import immutable
 
 SECTION = "torchmemlint"  # of the client's settings
 RUN = ("onType", "onSave")
@@ -20,7 +21,7 @@ CONFIDENCES = tuple(confidence.value for confidence in Confidence)
 _CHOICES = {"run": RUN, "workspace_diagnostics": WORKSPACE, "log_level": LOG_LEVELS, "confidence": CONFIDENCES}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class ClientSettings:
     """The settings of one workspace folder."""
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.ledger import Site
 from torchmemlint.snapshot.records import Frame
 
@@ -40,7 +40,7 @@ class Phase(enum.IntEnum):
     WORKSPACE = 6  # a library asked for memory of its own
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Caller:
     """What a call stack says. `lines` are the user's, the innermost first."""
 

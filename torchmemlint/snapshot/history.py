@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.ledger import ALIVE, Ledger, Site
 from torchmemlint.snapshot.callers import Caller, IsUsers, Phase, caller, is_users_file
@@ -56,7 +57,7 @@ class _Ledger(Ledger):
         return _KINDS[self._kind[index]]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Failure:
     """A request that failed: its bytes, what CUDA had free then, and the event before which it happened."""
 

@@ -7,8 +7,8 @@ in between. A block may be larger than what was asked for; where it is not known
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.simulated.allocator import SMALL, SMALL_SEGMENT, rounded, segment_size
 from torchmemlint.snapshot.history import Failure, History
 from torchmemlint.snapshot.records import Action, Snapshot
@@ -16,7 +16,7 @@ from torchmemlint.snapshot.records import Action, Snapshot
 _LARGE_PAGE = 20 << 20  # what an expandable segment grows by, for blocks over 1 MiB
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Layout:
     """Bytes that torch had reserved; `pieces` are the free ones of the pool that would serve the request."""
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from torchmemlint.immutable import immutable
+
 
 class Action(enum.IntEnum):
     """What the allocator did; the names are those of `torch.cuda.memory._snapshot`."""
@@ -30,7 +32,7 @@ ACTIONS: Mapping[str, Action] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Frame:
     """A line of a call stack. C++ frames have a line of 0, or the name of no Python file."""
 
@@ -48,7 +50,7 @@ class Stack(int):
     """The number of a call stack among those of a snapshot."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Block:
     """A piece of a segment. `size` is what the allocator gives, `requested` what was asked for."""
 
@@ -69,7 +71,7 @@ class Block:
         return self.state in ("active_awaiting_free", "active_pending_free")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Segment:
     """What was taken from the device at once."""
 
@@ -109,7 +111,7 @@ class Events:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Annotation:
     """Where something that was named began or ended, such as an optimizer's step."""
 

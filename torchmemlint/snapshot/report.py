@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.curve import NO_CURVE, Curve
 from torchmemlint.runtime.ledger import Site
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Explained:
     """A finding of the linter that speaks of a line. `how` is `here`, or `caller` where it speaks of a calling line."""
 
@@ -24,7 +25,7 @@ class Explained:
     how: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class LineUse:
     """The bytes of one line at a moment, by what they were for."""
 
@@ -35,7 +36,7 @@ class LineUse:
     findings: tuple[Explained, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class FunctionUse:
     """The bytes that the lines of one function allocated."""
 
@@ -44,7 +45,7 @@ class FunctionUse:
     nbytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Branch:
     """A node of the calls that allocated what lived: its bytes, and those of the calls that it made."""
 
@@ -53,7 +54,7 @@ class Branch:
     calls: tuple[Branch, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Moment:
     """What lived on a device at once. `doubtful` are the bytes whose kind is concluded from their line alone."""
 
@@ -68,7 +69,7 @@ class Moment:
     hints: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Remedy:
     """Findings, or lines, whose bytes together are at least those that were missing; each with its own bytes.
 
@@ -81,7 +82,7 @@ class Remedy:
     lines: tuple[tuple[Site, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Failed:
     """A request that failed."""
 
@@ -100,7 +101,7 @@ class Failed:
     by_lines: Remedy
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Growing:
     """Bytes of a line that every step adds, and that stay."""
 
@@ -112,7 +113,7 @@ class Growing:
     findings: tuple[Explained, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class DeviceReport:
     """One device of a snapshot."""
 
@@ -131,7 +132,7 @@ class DeviceReport:
     curve: Curve = NO_CURVE
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class OomReport:
     """A snapshot, device by device."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from torchmemlint.findings import Finding, Span
+from torchmemlint.immutable import immutable
 from torchmemlint.rules import registry
 from torchmemlint.runtime.ledger import Site
 from torchmemlint.snapshot.callers import is_users_file, normal
@@ -25,7 +25,7 @@ _LEAST_SHARED = 2  # parts of a path in an installed package that must agree
 _HIDDEN_FUNCTIONS = ("<module>", "<lambda>", "<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Sources:
     """The local files that a snapshot's paths mean.
 

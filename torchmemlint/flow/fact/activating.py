@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchmemlint.flow.fact.escaping import escapes, is_taken_apart
 from torchmemlint.flow.fact.layers import SEQUENTIAL, Builders, Layer, Layers, first, last
@@ -13,6 +12,7 @@ from torchmemlint.flow.fact.stacks import Stacks
 from torchmemlint.flow.fact.versions import Application, Version, in_order
 from torchmemlint.flow.fact.walks import Walk
 from torchmemlint.flow.ir.ops import CallMethod, Class, Function, Load, Op, Operate, Super, Unit
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import activations, autograd, saved_tensors
 
 _GAINING = activations.SAVES_ONE | activations.TRANSIENT
@@ -27,7 +27,7 @@ _NARROW = 512  # features: 2 KiB for each row
 _COMPILING = frozenset({"torch.jit.script", "torch.jit.script_method"})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Use:
     """A place where an activation gets its input: may it overwrite that, and would that gain anything?"""
 
@@ -39,7 +39,7 @@ class Use:
     narrow: bool = False  # are there so few features that only very many rows of them are large?
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class OutOfPlace:
     """An activation that could work in place wherever it is used."""
 

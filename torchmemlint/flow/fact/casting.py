@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.creating import ALIKE, WHOLE, Extent, Factories
@@ -11,6 +10,7 @@ from torchmemlint.flow.fact.numbers import argument
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.ops import Call, CallMethod, Constant, Op, Unit
 from torchmemlint.flow.ir.places import NO_TEMP, Spread, Temp
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import operations as known
 from torchmemlint.knowledge import torch_api
 
@@ -30,7 +30,7 @@ _INTEGERS = frozenset("uint8 int8 int16 int32 int64 bool".split())
 _COARSE = frozenset({"float16", "bfloat16"})  # they do not have all whole numbers that are counted to
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Cast:
     """A tensor that is created and cast."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchmemlint.flow.domain.refs import Code, External
 from torchmemlint.flow.ir import ops
@@ -11,6 +10,7 @@ from torchmemlint.flow.ir.blocks import blocks, layout_of, operations
 from torchmemlint.flow.ir.control import Break, Continue, Handler, If, Raise, Return, Try
 from torchmemlint.flow.ir.places import AttributePlace, Temp
 from torchmemlint.flow.names.index import Index
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import failures
 
 _ERROR = "OutOfMemoryError"
@@ -23,7 +23,7 @@ _HOST = "cpu"
 _LEAVING = (Raise, Return, Continue, Break)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Clause:
     """One clause, with what it is for: operations of the same function."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from torchmemlint.doubts import Doubt
@@ -20,6 +19,7 @@ from torchmemlint.flow.ir.control import Await, With, Yield
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Bind, Call, CallMethod, Define, DefineClass, Function, Load, Op, Operate, Span
 from torchmemlint.flow.ir.places import Name, Scope
+from torchmemlint.immutable import immutable
 
 _NO_GRAD = frozenset({"torch.no_grad", "torch.autograd.no_grad", "torch.autograd.grad_mode.no_grad"})
 _READ = frozenset({Reading.NUMBER, Reading.ARRAY, Reading.TEXT})
@@ -32,7 +32,7 @@ class Guard(NamedTuple):
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Closed:
     """A guard with the passes that run under it. `leaves`: a tensor that is made there leaves it."""
 

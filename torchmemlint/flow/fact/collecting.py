@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
@@ -15,9 +14,10 @@ from torchmemlint.flow.fact import extents
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir.defuse import definitions, operands
+from torchmemlint.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Collected:
     """A list that grows on a device, though the program only wants a copy of it on the host."""
 

@@ -7,7 +7,6 @@ its bases, assigns to it; a call of the project's code gives what that returns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from torchmemlint.flow.fact.layers import Builders
 from torchmemlint.flow.fact.reading import Reading
@@ -15,12 +14,13 @@ from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import layout_of, operations
 from torchmemlint.flow.ir.control import Enter, For, Yield
 from torchmemlint.flow.ir.places import AttributePlace, Scope, SliceKey, Temp
+from torchmemlint.immutable import immutable
 
 _ONE = {"add": 0, "append": 0, "appendleft": 0, "insert": 1}  # methods that put one thing in: which argument it is
 _SEVERAL = frozenset({"extend", "update"})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Spot:
     """A temporary of a function."""
 
@@ -37,7 +37,7 @@ class Spot:
         return Spot(self.reading, temp)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Put:
     """Something that is put into a container."""
 

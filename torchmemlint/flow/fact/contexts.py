@@ -8,7 +8,6 @@ with torch 2.13). An input is freed with the graph, but not by the backward pass
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from torchmemlint.flow.fact.outcomes import Case
@@ -21,6 +20,7 @@ from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.places import NO_TEMP, ConstantKey, SliceKey, Spread, Temp
 from torchmemlint.flow.ir.reaching import reaching
 from torchmemlint.flow.names.index import Index
+from torchmemlint.immutable import immutable
 
 _VIEWS = frozenset("view view_as t transpose permute squeeze unsqueeze expand expand_as narrow select unfold".split())
 _MARKING = "mark_dirty"
@@ -36,7 +36,7 @@ class Given(NamedTuple):
 _Root = ops.Op | Given  # what makes an object: an operation, or who gives it
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Attribute:
     """An attribute of a context that holds an input or an output."""
 

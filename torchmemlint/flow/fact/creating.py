@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
@@ -31,6 +30,7 @@ from torchmemlint.flow.ir.ops import (
     Unit,
 )
 from torchmemlint.flow.ir.places import NO_TEMP, Argument, Spread, Temp
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import operations as known
 from torchmemlint.knowledge import torch_api
 
@@ -52,7 +52,7 @@ _FILLING = frozenset({"fill_", "zero_"})
 _DRAWING = frozenset("bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ random_ uniform_".split())
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Extent:
     """How much a call of a factory makes."""
 
@@ -61,7 +61,7 @@ class Extent:
     grows: bool  # with the data?
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Creation:
     """A tensor that is created on the host and moved."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
@@ -27,6 +26,7 @@ from torchmemlint.flow.ir.ops import (
     SetItem,
 )
 from torchmemlint.flow.ir.places import Temp
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import operations, torch_api
 
 _INITIALISERS = "torch.nn.init."
@@ -41,7 +41,7 @@ class Access(enum.Enum):
     NEEDLESS = "changed, where gradients are off anyway"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Bypass:
     """One `x.data` by which the values of a tensor are read or changed past autograd."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from torchmemlint.doubts import Doubt
@@ -17,10 +16,11 @@ from torchmemlint.flow.fact.logs import Event, Met, Run
 from torchmemlint.flow.fact.moving import is_item
 from torchmemlint.flow.fact.owning import is_of_network
 from torchmemlint.flow.fact.retention import is_chain
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import torch_api
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Deferred:
     """A backward pass through the sum or mean of what several iterations made, each of its own."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from torchmemlint.flow.domain.manners import Given
@@ -14,6 +13,7 @@ from torchmemlint.flow.fact.owners import Owner
 from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.services import Each
 from torchmemlint.flow.fact.zeroing import Shown
+from torchmemlint.immutable import immutable
 
 
 class Arriving(enum.Enum):
@@ -34,7 +34,7 @@ class Arriving(enum.Enum):
 Begin: TypeAlias = tuple[tuple[Place, ...], str]  # where a graph begins, with the calls that led there; a parameter
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Arrival:
     """A graph goes somewhere. `doubtful`: it may be a waste."""
 
@@ -44,7 +44,7 @@ class Arrival:
     doubtful: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Discarding:
     """How it comes that a pass hands backward on for nothing."""
 
@@ -55,14 +55,14 @@ class Discarding:
     spares: bool  # is the graph of the backward pass retained for nothing else?
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Again:
     """How a graph is differentiated again in vain."""
 
     step: Place | None  # that has changed its parameters by then; None: only the last iteration does so
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Serving:
     """Which function that manages memory or watches the program is called, and whether for every batch."""
 
@@ -72,7 +72,7 @@ class Serving:
     inside: bool  # does the call stand in the loop itself?
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Held:
     """A variable that still holds a large result when a loop comes round."""
 
@@ -81,7 +81,7 @@ class Held:
     wide: str | None  # the class of the network, where it is that
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Memo:
     """What keeps the samples of a data set."""
 
@@ -93,7 +93,7 @@ class Memo:
     workers: int | None  # how many of these are written out
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Loading:
     """How tensors are read from a file without saying where they go, and what becomes of them."""
 
@@ -106,7 +106,7 @@ class Loading:
     from_host: bool  # do these files save what they moved to the host first?
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Bound:
     """What was read from a file, copied, and stays bound while the program works."""
 
@@ -119,7 +119,7 @@ class Bound:
     after: Place | None  # behind which the names can be deleted
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Precision:
     """How it comes that float64 is brought to a device."""
 
@@ -129,7 +129,7 @@ class Precision:
     cast: bool  # is it cast to less as soon as it is there?
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Creating:
     """How a tensor is created on the host that is moved at once."""
 
@@ -138,7 +138,7 @@ class Creating:
     same_place: bool  # does `device=` put it there as well?
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Casting:
     """How a tensor is created that is cast at once."""
 
@@ -148,7 +148,7 @@ class Casting:
     exact: bool  # do the same numbers come out if it is created as that?
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Built:
     """A loader that runs build: what it is given by name, as far as that is known, else `...`."""
 
@@ -168,7 +168,7 @@ class Built:
         return self.given.get(name, ... if self.more else None)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Feeding:
     """How a loader loads."""
 
@@ -185,7 +185,7 @@ class Feeding:
     moved: Place | None  # where its batches are brought to an accelerator
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Placing:
     """How it comes that a tensor is put on an accelerator while data is loaded."""
 
@@ -193,7 +193,7 @@ class Placing:
     loader: Place | None  # whose workers call it
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Copied:
     """A list with Python objects for each sample, of which each worker comes to own a copy."""
 
@@ -207,7 +207,7 @@ class Copied:
     by: Feeding  # whose workers
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Activating:
     """How an activation is used that could work in place."""
 
@@ -215,7 +215,7 @@ class Activating:
     uses: tuple[tuple[str, Place | None, Place | None], ...]  # what makes its input, where, and where it is applied
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Overwriting:
     """How a tensor is overwritten that is still needed."""
 

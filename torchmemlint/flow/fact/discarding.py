@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from torchmemlint.doubts import Doubt
@@ -20,9 +20,10 @@ from torchmemlint.flow.fact.families import family, held
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.sequence import Moment
 from torchmemlint.flow.fact.updates import Updates
+from torchmemlint.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Discarded:
     """A pass that is given the graph of others, into which every backward pass through it goes on for nothing."""
 
@@ -38,7 +39,7 @@ class Discarded:
     spares: bool = False  # is the backward's graph retained for nothing else?
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _Pass:
     point: Point
     modules: frozenset[Ref]

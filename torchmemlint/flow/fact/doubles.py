@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from torchmemlint.flow.fact.devices import is_device
 from torchmemlint.flow.fact.sizes import Sizes
@@ -15,6 +15,7 @@ from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.places import NO_TEMP, Name, Spread, Temp
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import arrays
 from torchmemlint.knowledge.arrays import Maker
 
@@ -32,7 +33,7 @@ _ASKING = frozenset({"float64", "double", "DoubleTensor", "set_default_dtype", "
 _ASKING_TEXTS = ('"float64"', "'float64'", "DoubleTensor")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Double:
     """An array of float64, or what is made of one."""
 

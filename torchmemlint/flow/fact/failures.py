@@ -7,7 +7,6 @@ PyTorch's FAQ: "My out of memory exception handler can't allocate memory".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
@@ -17,9 +16,10 @@ from torchmemlint.flow.fact.clauses import Clause, clauses
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.ir.ops import Function, Op
+from torchmemlint.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Failure:
     """What runs while an exception lives, or keeps it beyond its clause, and what may have failed."""
 

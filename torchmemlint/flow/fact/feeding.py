@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
@@ -21,6 +20,7 @@ from torchmemlint.flow.fact.records import Kept, kept
 from torchmemlint.flow.fact.samples import SAMPLING, is_iterable
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.ops import Class, Function, Op, SetAttribute
+from torchmemlint.immutable import immutable
 
 MANY = 64  # as many logical CPUs as a machine with one or two sockets has, and no more are its own in a shared one
 _SEVERAL = 2  # workers
@@ -33,7 +33,7 @@ _TELLING = ("set_", "update", "shuffle", "resample", "add_", "next_", "on_epoch"
             "generate", "step", "append", "insert", "remove", "select", "prepare", "new_", "load")  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Fed:
     """A loader of which a rule speaks."""
 

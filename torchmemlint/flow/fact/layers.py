@@ -7,7 +7,7 @@ are followed with the layers that they are given. Where a parameter says which c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from torchmemlint.flow.domain.refs import ClassRef, Code
 from torchmemlint.flow.fact.reading import Building, Reading
@@ -15,6 +15,7 @@ from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.control import For
 from torchmemlint.flow.ir.places import ConstantKey, Scope, Spread, Temp
 from torchmemlint.flow.names.index import Index
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import activations, operations
 from torchmemlint.knowledge.behaviour import RETURNS_ITSELF
 
@@ -26,7 +27,7 @@ _ORDERED = "collections.OrderedDict"
 _ITSELF = RETURNS_ITSELF | {"eval", "train", "requires_grad_"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@immutable(eq=False)
 class Layer:
     """A module, or a parameter, that something builds."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import contained
@@ -17,9 +16,10 @@ from torchmemlint.flow.ir.blocks import layout_of
 from torchmemlint.flow.ir.holding import Holding
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.flow.ir.places import Scope
+from torchmemlint.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Leftover:
     """What the names of a function keep alive beyond the last use of it."""
 

@@ -6,7 +6,6 @@ With gradients off the peak lies in forward, where the last result lies beside t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
@@ -22,9 +21,10 @@ from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import Continue, For, While
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Bind, Load, Op, Unbind
+from torchmemlint.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Lingering:
     """A variable that holds a large result over the end of an iteration."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.arguments import Arguments
@@ -15,6 +15,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.ir.ops import Op
+from torchmemlint.immutable import immutable
 
 # Source: torch 2.13, utils/data/dataloader.py: DataLoader.__init__.
 _POSITIONAL = tuple("dataset batch_size shuffle sampler batch_sampler num_workers collate_fn pin_memory".split())
@@ -22,7 +23,7 @@ _IN_ORDER = ("SequentialSampler",)
 _WITHOUT_REPLACEMENT = ("DistributedSampler", "SubsetRandomSampler", *_IN_ORDER)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Number:
     """How many there are: a number, or one for each CPU; `chosen`: unless somebody says otherwise."""
 
@@ -30,7 +31,7 @@ class Number:
     chosen: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@immutable(eq=False)
 class Loader:
     """A loader that is built in a run."""
 
@@ -176,7 +177,7 @@ def _default(engine: Engine, run: Run, given: Input) -> Number | None:
     return None  # who calls it may well say how many
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Iterated:
     """Where a loader is iterated over, and the loop that repeats this."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import ELEMENT
@@ -19,12 +18,13 @@ from torchmemlint.flow.ir.control import Break, For
 from torchmemlint.flow.ir.defuse import DefUse, definitions
 from torchmemlint.flow.ir.ops import Function, Op
 from torchmemlint.flow.ir.places import SliceKey
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge.services import ACCELERATORS
 
 _ENCODING = ("tokenizer", "processor")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@immutable(eq=False)
 class Moved:
     """A batch, or a part of one, that is brought to an accelerator."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
@@ -16,6 +15,7 @@ from torchmemlint.flow.ir.control import For
 from torchmemlint.flow.ir.defuse import DefUse, definitions
 from torchmemlint.flow.ir.places import NO_TEMP, Argument, ConstantKey, Name, Scope, Spread, Temp
 from torchmemlint.flow.names.index import FILLING
+from torchmemlint.immutable import immutable
 
 DEPTH = 6
 _MOST = 8  # values of one name; of more, none is known
@@ -24,7 +24,7 @@ _SPACED = {"torch.linspace": "steps", "torch.logspace": "steps", "numpy.linspace
 _SAME_LENGTH = frozenset({"tolist", "numpy", "cpu"})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Definition:
     """What a name is assigned: a value, or an element of what that unpacks to (`index`, of `among`)."""
 

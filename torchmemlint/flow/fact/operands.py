@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from torchmemlint.flow.ir.ops import CallMethod, Compare, GetAttribute, Op
 from torchmemlint.flow.ir.places import Temp
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import torch_api
 
 _LOOKS = torch_api.METADATA_ATTRIBUTES | torch_api.METADATA
 _IDENTITY = frozenset({"is", "is not"})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@immutable(eq=False)
 class Operation:
     """An operation with the tensors that it takes, under one name for operators, functions, methods and layers."""
 
@@ -42,7 +41,7 @@ class Operation:
         return self.argument(name, len(self.operands))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Taking:
     """A place where a value is taken: by which operation (None: by something else), and as which operand."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,9 +15,10 @@ from torchmemlint.flow.fact.callers import Calling
 from torchmemlint.flow.fact.details import About, Arrival, Built, Memo, Placing
 from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.reasons import Reason
+from torchmemlint.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Case:
     """A fact that a rule reports."""
 
@@ -82,7 +83,7 @@ def _doubtfulness(case: Case) -> tuple[tuple[int, int, list[str]], bool, bool, b
     return rank(case.doubts), case.is_unloaded, case.making or not case.repeated, case.kept is None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Forward:
     """A forward pass, in all runs that were seen of it; None where those differ, or where it is not known."""
 
@@ -105,7 +106,7 @@ class Forward:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Backward:
     """What differentiates, in all runs that were seen of it."""
 
@@ -129,7 +130,7 @@ def seen_once(found: Iterable[S]) -> tuple[S, ...]:
     return tuple(known[place] for place in sorted(known))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Waste:
     """A pass for which nothing needs gradients, with the calls that led to it, innermost first.
 
@@ -151,7 +152,7 @@ class Waste:
         return replace(self.case, place=place, calls=further, function=function, beside=ordered)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Outcome:
     """What the runs of some files show."""
 

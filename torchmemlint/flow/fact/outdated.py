@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain.refs import Graph, Loop, Point, Result, Source, root
@@ -13,9 +12,10 @@ from torchmemlint.flow.fact.families import family, wholes
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.updates import holding, is_step, reached
 from torchmemlint.flow.ir.ops import Op
+from torchmemlint.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Outdated:
     """Graphs from before a loop that each of its iterations differentiates, and whose parameters it also changes."""
 

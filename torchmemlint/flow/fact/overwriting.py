@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from torchmemlint.doubts import Doubt
@@ -15,6 +14,7 @@ from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.ops import Function, Op, Unit
 from torchmemlint.flow.ir.places import Name, Temp
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import activations, saved_tensors
 
 _KEPT, _OVER = "kept", "over"
@@ -36,7 +36,7 @@ class Need(enum.Enum):
     EXPANDED = "its elements share memory"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Overwritten:
     """A tensor is overwritten that is still needed."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from torchmemlint.immutable import immutable
 
-@dataclass(frozen=True, slots=True)
+
+@immutable()
 class Caching:
     """What the cache of a function keeps."""
 
@@ -25,7 +26,7 @@ class OnContext(enum.Enum):
     INPUT = "input"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Skipped:
     """What variables hold of a batch that is left out."""
 
@@ -34,14 +35,14 @@ class Skipped:
     can_go: bool  # is each of them bound there, and read nowhere before it is bound anew?
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Registered:
     """What a module, or its parameters, hold more and more hooks of."""
 
     kind: str  # the method that registers them
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Circling:
     """How something holds itself."""
 
@@ -49,14 +50,14 @@ class Circling:
     closure: bool  # is it a function that calls itself?
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Hoarding:
     """What still holds networks that nothing runs any more."""
 
     variable: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Remaining:
     """What the hooks of modules leave behind."""
 

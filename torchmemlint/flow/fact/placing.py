@@ -7,7 +7,7 @@ given, and the functions that it was handed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
@@ -26,6 +26,7 @@ from torchmemlint.flow.fact.logs import Met, logged
 from torchmemlint.flow.fact.moving import functions_of, goes_to_accelerator, reached
 from torchmemlint.flow.fact.samples import SAMPLING, is_iterable, is_map_style, sampling
 from torchmemlint.flow.ir.ops import Class, Function, Op, Unit
+from torchmemlint.immutable import immutable
 
 _PLACING = frozenset({"cuda", "device", "to"})
 _ASKING = "get_worker_info"
@@ -35,7 +36,7 @@ _HANDED = ("collate_fn", "worker_init_fn")
 Call = Callable[[Frame, State], Value]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Placed:
     """A tensor that is put on an accelerator by what loaders call."""
 

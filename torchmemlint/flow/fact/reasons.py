@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain.refs import Loop, Point, Ref, Source
+from torchmemlint.immutable import immutable
 
 
 class Reason(enum.Enum):
@@ -20,7 +20,7 @@ class Reason(enum.Enum):
     UNUSED = "nothing takes what it gives"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Pass:
     """A forward pass that records a graph."""
 

@@ -8,7 +8,7 @@ lines, a folder files, or a table rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from torchmemlint.flow.fact.contents import Contents, Put, Spot
 from torchmemlint.flow.fact.reading import Reading
@@ -16,6 +16,7 @@ from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import For
 from torchmemlint.flow.ir.places import ComputedKey, Scope, SliceKey, Spread
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import records as known
 
 _OF_DOCUMENT = "the objects of a JSON document"  # which may be strings
@@ -29,7 +30,7 @@ _Reading = ops.GetItem | ops.CallMethod  # what takes an item
 _Filling = tuple[ops.Op, str, ops.Op]  # what is put in, what that is, what there are as many of
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Kept:
     """A list with Python objects for each sample, which a data set has as an attribute."""
 
@@ -96,7 +97,7 @@ def _is_taken_apart(reading: Reading, entry: _Reading) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _What:
     """What a value is: nothing is known of it, unless something is said."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from torchmemlint.doubts import Doubt
@@ -19,9 +18,10 @@ from torchmemlint.flow.fact.outdated import Outdated, outdated
 from torchmemlint.flow.fact.relevance import HOOKED
 from torchmemlint.flow.fact.sequence import Sequence
 from torchmemlint.flow.ir.ops import Function, Op
+from torchmemlint.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Retained:
     """A backward pass that keeps its graph because it is asked to."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
@@ -36,6 +35,7 @@ from torchmemlint.flow.fact.owning import gathers_layers, is_of_network
 from torchmemlint.flow.fact.refilling import is_refilled
 from torchmemlint.flow.ir.blocks import is_inside
 from torchmemlint.flow.ir.ops import Call, CallMethod, Class, Function, Op
+from torchmemlint.immutable import immutable
 
 
 class Fate(enum.Enum):
@@ -47,7 +47,7 @@ class Fate(enum.Enum):
     NEVER = "never differentiated"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Retention:
     """Something that keeps graphs."""
 

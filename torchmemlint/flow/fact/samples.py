@@ -7,7 +7,6 @@ the next time still finds, under the index or by a decorator that remembers resu
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from torchmemlint.flow.domain.frame import Frame, Written
 from torchmemlint.flow.domain.heap import Mode, State, elements, reachable, visible
@@ -27,6 +26,7 @@ from torchmemlint.flow.ir.control import If
 from torchmemlint.flow.ir.defuse import DefUse, definitions
 from torchmemlint.flow.ir.places import Temp
 from torchmemlint.flow.names.index import Index
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import data_sets
 
 SAMPLING = ("__getitem__", "__getitems__")
@@ -35,7 +35,7 @@ _ALL_MAP_STYLE = ("torchvision.datasets.", "torchaudio.datasets.")
 _SOME_MAP_STYLE = ("torch.utils.data.", *_ALL_MAP_STYLE, "torch_geometric.data.")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Memoised:
     """A data set that keeps its samples."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache, partial
 
 from torchmemlint.flow.domain import effects as fx
@@ -22,6 +21,7 @@ from torchmemlint.flow.ir.blocks import is_inside, operations
 from torchmemlint.flow.ir.control import Break, For, Return, Try, With
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Call, Function, GetAttribute, Load, Op
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import services as known
 
 PASSES = (fx.Differentiate, fx.Forward, fx.Infer, fx.Invoke, fx.InvokeMethod)
@@ -40,7 +40,7 @@ class Each(enum.Enum):
     STEP = "this function runs one backward pass and one optimizer step for what it is given"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Service:
     """A call that a rule speaks of, with what shows that it is made each time."""
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from torchmemlint.flow.fact.numbers import DEPTH, Definition, Numbers, argument, integer
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.defuse import DefUse, definitions
 from torchmemlint.flow.ir.places import ComputedKey, ConstantKey, SliceKey, Spread, Temp
+from torchmemlint.immutable import immutable
 
 _REDUCING = frozenset("amax amin argmax argmin max mean min norm prod std sum".split())  # along `dim`
 _FILLING = frozenset("empty ones rand randn zeros".split())
 _FIRST = 0  # the axis of a batch's items
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _Axis:
     """One axis of a tensor, where that is known, or the length of a collection."""
 

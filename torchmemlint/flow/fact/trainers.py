@@ -8,7 +8,6 @@ Source: transformers 5.23.0, trainer.py: Trainer.evaluate, evaluation_loop; trai
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.kinds import Kind, Special
@@ -19,6 +18,7 @@ from torchmemlint.flow.fact.extents import wide_class
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.ops import Call, Constant, Function, Op, Operate
+from torchmemlint.immutable import immutable
 
 STEPS = "eval_accumulation_steps"
 _STRATEGIES = ("eval_strategy", "evaluation_strategy")
@@ -30,7 +30,7 @@ _IGNORED = -100  # the label of tokens that do not count
 Given = Mapping[Key, Value]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Collecting:
     """Where such a trainer is made, where its settings are that may say more, and what shows that it predicts much."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass
 from typing import TypeGuard
 
 from torchmemlint.flow.domain import effects as fx
@@ -15,9 +14,10 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.families import family, held, wholes
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.sequence import Moment, Sequence
+from torchmemlint.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Update:
     """A step, or gradients that are zeroed. `networks`: of all that it is about; None where that is not known."""
 

@@ -9,6 +9,7 @@ from torchmemlint.flow.fact.layers import Layer, Layers
 from torchmemlint.flow.fact.reading import Building
 from torchmemlint.flow.ir.ops import Op, Span
 from torchmemlint.flow.ir.places import Temp
+from torchmemlint.immutable import immutable
 
 Version = Op | tuple[Op, int] | str  # what made it; one of several results; a parameter, or a name from outside
 Value = frozenset[Version]
@@ -30,7 +31,7 @@ def in_order(value: Value) -> list[Version]:
     return sorted(value, key=place)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Maker:
     """What made a version."""
 
@@ -42,7 +43,7 @@ class Maker:
     over: Value = NOTHING  # of these, which were overwritten
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Application:
     """An activation is applied: a layer, or a function."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Effect
@@ -17,6 +16,7 @@ from torchmemlint.flow.ir.blocks import layout_of, operations
 from torchmemlint.flow.ir.control import For, If
 from torchmemlint.flow.ir.defuse import definitions, of_gradient
 from torchmemlint.flow.ir.places import AttributePlace, Name, Temp
+from torchmemlint.immutable import immutable
 
 # What puts numbers into a gradient that has to be there, and what makes the step of a parameter by hand.
 _WRITING = frozenset("add_ sub_ copy_ set_ index_add_ scatter_add_ index_copy_ lerp_ addcmul_ addcdiv_".split())
@@ -35,7 +35,7 @@ class Shown(enum.Enum):
     UPDATED = "the same loop makes the step of what it zeroes the gradient of"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Zeroing:
     """A call that sets gradients to zero where they lie."""
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.flow.ir.places import Name, Temp
+from torchmemlint.immutable import immutable
 
 
-@dataclass(slots=True, frozen=True)
+@immutable()
 class Narrowing:
     """What a test says about a name, as `isinstance(x, torch.Tensor)`, `x is None` or `hasattr(x, "item")` do.
 

@@ -15,6 +15,7 @@ import enum
 from dataclasses import dataclass, field
 
 from torchmemlint.flow.ir.places import Argument, Entry, Key, Name, Place, Temp
+from torchmemlint.immutable import immutable
 
 Span = tuple[int, int, int, int]  # line, column, end line, end column; columns in UTF-8 bytes, as in `ast`
 FIRST = ".0"  # what Python calls the parameter of a generator expression: its first iterable
@@ -292,7 +293,7 @@ class Parameter:
     has_default: bool
 
 
-@dataclass(slots=True, frozen=True)
+@immutable()
 class Decorator:
     """A decorator by its qualified dotted name, with the values of its constant arguments if it is called."""
 

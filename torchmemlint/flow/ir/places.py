@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
+from torchmemlint.immutable import immutable
+
 Temp = int
 NO_TEMP: Temp = -1  # an operand that is not there
 
@@ -46,21 +48,21 @@ class ItemPlace:
 Place = Name | AttributePlace | ItemPlace
 
 
-@dataclass(slots=True, frozen=True)
+@immutable()
 class ConstantKey:
     """`x[0]`, `x["loss"]`, `x[-1]`."""
 
     value: int | str | bool | None
 
 
-@dataclass(slots=True, frozen=True)
+@immutable()
 class ComputedKey:
     """`x[i]`."""
 
     temp: Temp
 
 
-@dataclass(slots=True, frozen=True)
+@immutable()
 class SliceKey:
     """`x[a:b]`, `x[:, 0]`, `x[..., 1]`: a part, perhaps a view. `parts` are the temporaries of the indices.
 
@@ -96,7 +98,7 @@ class Spread(enum.Enum):
     STARS = "**"
 
 
-@dataclass(slots=True, frozen=True)
+@immutable()
 class Argument:
     """One actual argument."""
 
@@ -105,7 +107,7 @@ class Argument:
     temp: Temp
 
 
-@dataclass(slots=True, frozen=True)
+@immutable()
 class Entry:
     """One item of a list, tuple, set or dict that is written out. `key` is None but in dicts."""
 

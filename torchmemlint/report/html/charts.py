@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from torchmemlint.findings import Finding, Severity
+from torchmemlint.immutable import immutable
 from torchmemlint.report.columns import show
 from torchmemlint.report.places import place, printed_path, shown_place
 from torchmemlint.sizes import format_size
@@ -16,7 +16,7 @@ MOST = 15  # bars of one chart; the rest is counted in a last one
 _ORDER = (Severity.ERROR, Severity.WARNING, Severity.ADVICE)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Part:
     """A stretch of a bar, in percent of the chart's width."""
 
@@ -25,7 +25,7 @@ class Part:
     width: float
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Bar:
     """One line of a chart. What `value` names is filtered by, in the field `Chart.field`."""
 
@@ -36,7 +36,7 @@ class Bar:
     title: str = ""  # all of what the label had to leave out
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Chart:
     """Bars under a heading."""
 

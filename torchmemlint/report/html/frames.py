@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
 from torchmemlint.findings import Span
+from torchmemlint.immutable import immutable
 from torchmemlint.report.columns import show
 from torchmemlint.report.frame import rows_shown
 from torchmemlint.report.places import one_line
@@ -16,7 +16,7 @@ WIDEST = 240  # characters of a row that are shown
 _BEFORE = 60  # of those, how many before the marked ones, where they begin late
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Row:
     """A row of code: its number (0 where rows are left out), and its text before, in and after the mark."""
 

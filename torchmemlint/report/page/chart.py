@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.curve import Curve
 from torchmemlint.sizes import format_size
 
@@ -13,7 +13,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 74, 8, 8, 24
 _STEPS_SHOWN = 200
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Area:
     """One kind's band of a stacked chart: the points of a polygon, and the number of its colour."""
 
@@ -22,7 +22,7 @@ class Area:
     points: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Line:
     """A line across the chart (a number of pixels from the left or the top) with what it is labelled."""
 
@@ -30,7 +30,7 @@ class Line:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Chart:
     """A stacked chart of bytes over a run."""
 

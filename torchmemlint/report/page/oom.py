@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torchmemlint.immutable import immutable
 from torchmemlint.report.oom import failure_rows, fix_words, growing_words, kinds_words, place_of, remedy_rows
 from torchmemlint.report.page import chart
 from torchmemlint.report.page.page import KINDS, environment
@@ -16,7 +16,7 @@ _LINES = 40
 _ROW, _LEAST = 19, 0.002  # pixels of a row of the flame graph, and the least share of the width that is drawn
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Flame:
     """A rectangle of the flame graph: pixels, and its label."""
 

@@ -8,13 +8,13 @@ is loaded (pytorch#104801). What is put into `os.environ` afterwards reaches onl
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.ir.blocks import Layout, blocks, operations
 from torchmemlint.flow.ir.control import If, Try
 from torchmemlint.flow.ir.ops import Call, CallMethod, Import, Op, SetItem
 from torchmemlint.flow.ir.places import ConstantKey, Temp
+from torchmemlint.immutable import immutable
 
 VARIABLES = frozenset({"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"})
 _SETTERS = frozenset({"os.environ.setdefault", "os.putenv"})
@@ -28,7 +28,7 @@ _INITIALISING = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class LateSetting:
     """A setting that is not read."""
 

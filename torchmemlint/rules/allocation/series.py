@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchmemlint.flow.fact.creating import ALIKE
+from torchmemlint.immutable import immutable
 from torchmemlint.rules.arguments import WrittenCall, call_at
 from torchmemlint.rules.separating import place_of
 from torchmemlint.rules.told import Told
@@ -37,7 +37,7 @@ def beside(told: Told) -> Iterator[tuple[WrittenCall | None, WrittenCall | None]
             before = one
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _Series:
     """`name = torch.zeros(n).to(device)`: the call that makes a tensor and the one that moves it."""
 

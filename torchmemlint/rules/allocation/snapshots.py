@@ -7,7 +7,6 @@ brings something to a device. Or those of every epoch, which a list or dict keep
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchmemlint.flow.fact.devices import is_device
 from torchmemlint.flow.fact.formulas import Formula
@@ -28,6 +27,7 @@ from torchmemlint.flow.ir.ops import (
     SetItem,
 )
 from torchmemlint.flow.ir.places import ComputedKey, Temp
+from torchmemlint.immutable import immutable
 
 _ORDERS = frozenset({"<", ">", "<=", ">="})
 _SHRINKING = frozenset({"pop", "popleft", "popitem", "clear", "remove"})
@@ -35,7 +35,7 @@ _BOUNDED = ("deque", "Queue")
 _DETACHING = ("detach", "data")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Snapshot:
     """A copy of a state that stays on the device."""
 
@@ -48,7 +48,7 @@ class Snapshot:
     on_device: Op  # what is brought to a device
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Collected:
     """A copy of a state of which a loop keeps every one."""
 

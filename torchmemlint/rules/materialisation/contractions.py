@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.fact.operands import Operation
 from torchmemlint.flow.fact.origins import is_discrete, is_tensor
 from torchmemlint.flow.ir.ops import GetItem, Operate
 from torchmemlint.flow.ir.places import Temp
+from torchmemlint.immutable import immutable
 from torchmemlint.rules.materialisation.pairs import Pairs, is_over_features, is_over_last, pairs
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Contraction:
     """Something computed for every pair of rows, feature by feature, and then added up over the features."""
 

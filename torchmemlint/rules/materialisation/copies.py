@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.fact.operands import Operation, looks
@@ -11,6 +10,7 @@ from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import For, If, While
 from torchmemlint.flow.ir.places import Spread, Temp
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import torch_api
 from torchmemlint.rules.materialisation.pairs import layout
 
@@ -21,7 +21,7 @@ _READING = torch_api.JOINERS | frozenset(  # what makes a tensor of its own of t
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Repeated:
     """`x.unsqueeze(1).repeat(1, n, 1)` whose copies are only read."""
 
@@ -32,7 +32,7 @@ class Repeated:
     readings: tuple[ops.Op, ...]  # what takes the result
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Growing:
     """`out = torch.cat([out, x])` in a loop that does nothing else with `out`."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchmemlint.flow.fact.extents import DIMENSIONS, is_wide
 from torchmemlint.flow.fact.formulas import Formula
@@ -12,6 +11,7 @@ from torchmemlint.flow.ir.blocks import Layout
 from torchmemlint.flow.ir.control import For, While
 from torchmemlint.flow.ir.ops import Call, CallMethod, Constant, GetAttribute, GetItem, Load, Make, Op, Operate, Unpack
 from torchmemlint.flow.ir.places import Argument, ComputedKey, Scope, SliceKey, Spread, Temp
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import torch_api
 from torchmemlint.knowledge.contracts import Contracts
 
@@ -25,7 +25,7 @@ LAST = -1
 _SHIFTED = "::"  # the layout of `x[:, 1:]`, and of what follows
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Whole:
     """A call that computes logits of all positions, of which each use takes one."""
 
@@ -35,7 +35,7 @@ class Whole:
     known: bool  # is the class of the network one of a library that has logits for every position?
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Looked:
     """A logarithm of probabilities of which nothing but one in each row is looked up."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.fact.operands import Operation, Taking
 from torchmemlint.flow.ir.ops import Compare, Constant, GetItem, Make, Operate
 from torchmemlint.flow.ir.places import ComputedKey, Spread, Temp
+from torchmemlint.immutable import immutable
 
 LAST = -1
 
@@ -20,7 +20,7 @@ WORDS = frozenset({"one_hot", "eye", "scatter", "scatter_"})
 MAKING = frozenset({"one_hot", "getitem", "scatter"})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Encoded:
     """A one-hot tensor: the operation that has made it, the classes that it was made of, and their dimension."""
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.fact.operands import Operation
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.ops import CallMethod, Function, GetItem, Op
 from torchmemlint.flow.ir.places import ConstantKey, Key, SliceKey, Temp
+from torchmemlint.immutable import immutable
 
 _PUTTING = frozenset({"unsqueeze", "view", "reshape"})
 _SPREADING = frozenset({"expand", "expand_as", "repeat", "broadcast_to"})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Spread:
     """A tensor with a dimension of size one put in, along which it is repeated when it meets another."""
 
@@ -74,7 +74,7 @@ def _subscript(operation: Operation, base: Temp, kinds: str) -> Spread | None:
     return Spread(operation, base, axes, 0, kinds[-1] == ":")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Pairs:
     """An operation on every pair of rows of two tensors."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.fact.operands import Operation
 from torchmemlint.flow.fact.origins import is_parameter, usual
 from torchmemlint.flow.ir.ops import GetAttribute
 from torchmemlint.flow.ir.places import Temp
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import torch_api
 
 _SMALL = 0.01  # against a logarithm of zero
@@ -17,7 +16,7 @@ _SMALL = 0.01  # against a logarithm of zero
 _BOUNDING = frozenset({"clamp", "clamp_min"})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Unfused:
     """The logarithm of a softmax or sigmoid that nothing else takes."""
 

@@ -6,9 +6,10 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.estimates.fitting import largest_batch
 from torchmemlint.runtime.estimates.plan import Plan
 from torchmemlint.runtime.estimates.remedies import Remedy, remedies
@@ -18,7 +19,7 @@ from torchmemlint.runtime.simulated import cards
 CONTEXT = cards.CONTEXT
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class RemedyUse:
     """What a remedy would leave: the peak and reserve in bytes, None where it does not fit or cannot be run."""
 
@@ -29,7 +30,7 @@ class RemedyUse:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Estimate:
     """What a plan takes. `needed` is the reserve with a CUDA context, as a range; `fits` compares it with the card."""
 

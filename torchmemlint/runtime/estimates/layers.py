@@ -5,16 +5,16 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.ledger import Ledger, Record
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class LayerUse:
     """A layer's own bytes, without those of the layers inside it: its parameters, and what its forward saved."""
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from torchmemlint.immutable import immutable
 
 DTYPES = {
     "fp32": "float32",
@@ -31,7 +33,7 @@ def dtype_name(written: str) -> str:
     return name
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Input:
     """A tensor that the model is given: its shape, batch first, its dtype (None: the model's), its keyword if any."""
 
@@ -57,7 +59,7 @@ class Input:
         return f"{self.name + '=' if self.name else ''}{shape}{':' + self.dtype if self.dtype else ''}"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Plan:
     """A model and how it is trained. `amp` is autocast's dtype; `optimizer` None means no training, only inference."""
 

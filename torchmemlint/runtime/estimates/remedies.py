@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.estimates.plan import Plan
 
 MICRO_BATCHES = 4
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Remedy:
     """A change of a plan, and what it costs beside memory."""
 

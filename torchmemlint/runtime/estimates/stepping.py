@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.estimates.layers import Layers, LayerUse
 from torchmemlint.runtime.estimates.optimizers import OPTIMIZERS
 from torchmemlint.runtime.estimates.plan import FLOATING, Plan
@@ -25,7 +25,7 @@ SEQUENCES = (nn.Sequential, nn.ModuleList)
 Factory = Callable[[], Any]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Use:
     """What the steps of a plan took, in bytes. `by_kind` is at the peak, `phase` where that lies;
     `workspace` is what the allocator holds then beside tensors: cuBLAS's workspaces, and rounding."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
+from torchmemlint.immutable import immutable
 from torchmemlint.runtime.experiments.outcome import Effect, Figures, Outcome
 from torchmemlint.runtime.growth import growth
 from torchmemlint.runtime.host import heap_bytes
@@ -19,7 +20,7 @@ HOST_STEPS = 80
 """Steps over which the host's heap is watched: it is noisier than the device's memory, which is counted."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Size:
     """How large an experiment is: features, layers, examples in a batch, and steps."""
 
@@ -29,7 +30,7 @@ class Size:
     steps: int = 12
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Experiment:
     """One program with a switch: `program(bench)` is the bad variant, and the good one where `bench.good`."""
 

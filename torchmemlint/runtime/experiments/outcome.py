@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
+
+from torchmemlint.immutable import immutable
 
 
 class Effect(enum.Enum):
@@ -26,7 +28,7 @@ class Effect(enum.Enum):
     """The allocator asks the driver for memory more often in each step."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Figures:
     """What one variant took: bytes, bytes per step, segments asked of the driver per step, the median seconds of a
     step (without the tracker), and the bytes that no other process shares with a loader's workers, all together."""
@@ -59,7 +61,7 @@ class Figures:
                 return self.segments_per_step
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Outcome:
     """An experiment's two variants on one backend."""
 

@@ -6,9 +6,10 @@ torch itself told of each card in public, and where; the figure of the first pla
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from torchmemlint.immutable import immutable
 from torchmemlint.sizes import format_size
 
 MIB: Final = 1 << 20
@@ -28,7 +29,7 @@ WORKSPACE_MI300 = 128 * MIB
 """The same of hipBLAS on gfx94 (`parseChosenWorkspaceSize` in aten/src/ATen/cuda/CublasHandlePool.cpp)."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Figure:
     """What torch told of a card's bytes, and where: `owner/name#number`, or `owner/name: path` of a file.
 
@@ -51,7 +52,7 @@ class Figure:
         return (half_hundredths * (GIB // MIB) // 200 + 1) * MIB
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Card:
     """A GPU. `data_sheet` is what its maker says, `figures` what torch has of it, `memory` what a user says."""
 

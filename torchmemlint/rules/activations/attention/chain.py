@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
 
 from torchmemlint.flow.fact.equations import equation
@@ -15,6 +14,7 @@ from torchmemlint.flow.ir.control import For, If, While
 from torchmemlint.flow.ir.defuse import operands
 from torchmemlint.flow.ir.ops import Bind, CallMethod, GetAttribute, Load, Op
 from torchmemlint.flow.ir.places import NO_TEMP, Temp
+from torchmemlint.immutable import immutable
 from torchmemlint.rules.activations.attention import einsums
 from torchmemlint.rules.activations.attention.axes import Axis, axes, exchanged, is_table, order
 from torchmemlint.rules.activations.attention.einsums import Subscripts
@@ -43,7 +43,7 @@ class Kind(enum.Enum):
     SWAP = "swap"  # the last two axes change places
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@immutable(eq=False)
 class Product:
     """Queries times keys, or weights times values, however it is spelled."""
 
@@ -55,7 +55,7 @@ class Product:
     subscripts: Subscripts | None = None  # of einsum: the queries', the keys' and the scores'
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@immutable(eq=False)
 class Step:
     """One operation on scores or weights."""
 
@@ -69,7 +69,7 @@ class Step:
     dim: int | None = None  # of a softmax
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@immutable(eq=False)
 class Stage:
     """Scores or weights as one step leaves them."""
 
@@ -87,7 +87,7 @@ class Stage:
         return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@immutable(eq=False)
 class Attention:
     """An attention whose weights are made for nothing but the weighted sum."""
 
