@@ -32,7 +32,7 @@ def test_without_the_variable_it_costs_about_a_millisecond_at_most(value: str | 
         seconds, *modules = run.stdout.split()
         assert modules == ["torchmemlint", "torchmemlint.post_mortem"]
         times.append(float(seconds))
-    assert min(times) < 0.002  # 0.3 ms on an idle machine
+    assert min(times) < 0.002  # 0.4 ms, measured on 2026-11-30
 
 
 def test_torch_is_told_of_it() -> None:
