@@ -71,9 +71,10 @@ def test_full_shows_rows_of_the_cell_and_nothing_of_others(report: RunReport) ->
 
 
 def test_json_has_cells_and_is_what_its_schema_says(report: RunReport) -> None:
-    found = json.loads(shown(report, "json"))
-    schema = json.loads((Path(FORMATS["json"].lines.__code__.co_filename).parent / "schema.json").read_text())
-    jsonschema.validate(found, schema)
+    document = json.loads(shown(report, "json-report"))
+    schema = json.loads((Path(FORMATS["json-report"].lines.__code__.co_filename).parent / "schema.json").read_text())
+    jsonschema.validate(document, schema)
+    found = document["findings"]
     assert [(one["cell"], one["location"]["row"]) for one in found] == [(3, 4), (4, 3)]
     assert found[0]["fix"]["edits"][0]["cell"] == 3
     assert {evidence["cell"] for evidence in found[0]["evidence"]} == {3}

@@ -34,6 +34,7 @@ HOLDER = Holder(
     ((MADE, 20_480),),
     None,
     20,
+    20_480,
 )
 LEAK = Leak(
     Accrual("optimizer 1", 2048, 1, 17, 1.0, True), HOLDER, ((MADE, 2048.0),), ((Kind.SAVED, 40_960),), 40_960, 2560

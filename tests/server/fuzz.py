@@ -17,7 +17,7 @@ from torchmemlint.engine import context
 from torchmemlint.engine.one_file import check_source
 from torchmemlint.engine.runner import profile_for
 from torchmemlint.findings import Finding
-from torchmemlint.report.places import caveat
+from torchmemlint.report.message import message_of
 from torchmemlint.source.cells import program_of
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -293,7 +293,7 @@ def shown(finding: Finding, text: str, first_row: int = 0) -> tuple[str, int, in
     ends = []
     for end in (finding.span.start, finding.span.end):
         ends += [end.row - 1 - first_row, len(rows[end.row - 1][: end.column - 1].encode("utf-16-le")) // 2]
-    message = f"{finding.message}\n{caveat(finding)}" if finding.doubts else finding.message
+    message = f"{finding.message}\n{message_of(finding).caveat}" if finding.doubts else finding.message
     return (finding.code, *ends, message)  # type: ignore[return-value]
 
 

@@ -77,7 +77,12 @@ def of_json(out: str, place: str) -> bool:
 
 def of_json_lines(out: str, place: str) -> bool:
     """As in JSON."""
-    return of_json(f'{{"findings": [{out}]}}', place)
+    return of_json(f"[{out}]", place)
+
+
+def of_json_report(out: str, place: str) -> bool:
+    """As in JSON."""
+    return of_json(json.dumps(json.loads(out)["findings"]), place)
 
 
 def of_line(out: str, place: str) -> bool:
@@ -123,6 +128,7 @@ SHOWS = {
     "grouped": of_line,
     "json": of_json,
     "json-lines": of_json_lines,
+    "json-report": of_json_report,
     "github": of_lines,
     "azure": of_lines,
     "gitlab": of_line,

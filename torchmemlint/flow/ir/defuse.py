@@ -134,8 +134,12 @@ def own_path(function: Function, temp: Temp) -> str | None:
     """
     if function.cls is None or not function.parameters:
         return None
-    owner, _, rest = definitions(function).path(temp).partition(".")
-    return rest if owner == function.parameters[0].name else None
+    known, own = definitions(function), function.parameters[0].name
+    owner, _, rest = known.path(temp).partition(".")
+    bound = known.bound.get(owner, [])
+    if len(bound) == 1 and isinstance(same := known.made.get(bound[0]), Load):
+        owner = same.name.text  # another name for it
+    return rest if owner == own else None
 
 
 def of_gradient(op: CallMethod) -> Temp | None:

@@ -65,6 +65,6 @@ def _evidence(found: Attention) -> list[tuple[Op, str]]:
     stages = sorted(found.past(), key=lambda stage: stage.step.op.span)
     said = [(stage.step.op, _SAID[stage.step.kind]) for stage in stages if stage.step.kind in _SAID]
     within = [op for stage in stages if stage.step.kind is Kind.SOFTMAX for op in tensors(found.formula, stage.step.op)]
-    said += [(op, "the softmax, written out, makes a tensor of that size here") for op in within]
+    said += [(op, "the softmax is computed in steps, and makes a tensor of that size here") for op in within]
     first = (found.product.op, "one score for each pair of a query and a key")
     return [first, *said, (found.sum.op, "only this weighted sum uses them")]
