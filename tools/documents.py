@@ -397,6 +397,7 @@ STAGES = beside("rule_stages")
 RULE_PAGES = beside("rule_pages")
 CHARTS = beside("cost_chart")
 MAKERS: dict[str, Callable[[], str]] = {
+    **beside("accuracy_tables").MAKERS,
     **beside("adoption_example").MAKERS,
     **beside("card_tables").MAKERS,
     **beside("gpu_tables").MAKERS,

@@ -1,0 +1,48 @@
+"""The page about accuracy says what was measured, and the simulated card still gives its figures."""
+
+from __future__ import annotations
+
+import pytest
+
+from .test_memory_pages import ROOT, tool
+
+torch = pytest.importorskip("torch")
+
+TOOL, TABLES = tool("accuracy"), tool("accuracy_tables")
+KEPT = TABLES.kept()
+ALLOCATED, RESERVED = 0.01, 0.03
+"""How far off the simulated bytes may be."""
+
+
+def test_a_snapshots_figures_are_worked_out_again() -> None:
+    one = KEPT["snapshots"]["inference 128"]
+    found = TOOL.simulated(one["length"], training=one["training"], autocast=one["autocast"])
+    if torch.__version__ == KEPT["torch"]:
+        assert found == one["simulated"]
+    for figure, limit in (("peak", ALLOCATED), ("allocated", ALLOCATED), ("reserved", RESERVED)):
+        assert found[figure] == pytest.approx(one["measured"][figure], rel=limit), figure
+
+
+def test_all_eight_are_as_near_as_the_page_says() -> None:
+    assert len(KEPT["snapshots"]) == 8
+    for name, one in KEPT["snapshots"].items():
+        measured, simulated = one["measured"], one["simulated"]
+        assert simulated["peak"] == pytest.approx(measured["peak"], rel=ALLOCATED), name
+        assert simulated["allocated"] == pytest.approx(measured["allocated"], rel=ALLOCATED), name
+        assert simulated["reserved"] == pytest.approx(measured["reserved"], rel=RESERVED), name
+
+
+def test_the_page_has_the_tables_of_the_data() -> None:
+    page = (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    for make in TABLES.MAKERS.values():
+        assert make().strip() in page
+
+
+def test_the_constant_is_not_judged_by_the_models_that_gave_it() -> None:
+    constant, judged = TABLES.errors()
+    sample = TABLES.that_ran()
+    givers = sample[: len(sample) // 2]
+    assert not [one for one in givers if any(one is other for _, other in judged)]
+    assert len(givers) + len(judged) == len(sample)
+    for error, one in judged:
+        assert error == pytest.approx((one["reserved"] / TABLES.MIB + constant) / one["used_mib"] - 1)
