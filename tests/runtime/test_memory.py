@@ -142,6 +142,23 @@ def test_checkpointing_is_not_disturbed() -> None:
     values.grad = None
 
 
+@pytest.mark.skipif(not hasattr(torch.utils, "swap_tensors"), reason="torch has no swap_tensors yet")
+def test_a_watched_parameter_can_be_swapped() -> None:
+    layer = nn.Linear(64, 64, bias=False)
+    with track_memory("cpu"):
+        with torch.no_grad():
+            layer(torch.randn(16, 64))
+        torch.utils.swap_tensors(layer.weight, nn.Parameter(torch.zeros(64, 64)))
+    assert not layer.weight.any()
+
+
+def test_gradients_without_an_optimizer_are_gradients() -> None:
+    layer = nn.Linear(64, 64, bias=False)
+    with track_memory("cpu") as memory:
+        layer(torch.randn(16, 64)).sum().backward()
+    assert memory.by_kind("end")[Kind.GRADIENT] == 64 * 64 * 4
+
+
 def test_results_are_the_same_as_without() -> None:
     def run() -> list[torch.Tensor]:
         torch.manual_seed(0)

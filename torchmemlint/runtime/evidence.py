@@ -19,7 +19,7 @@ from torchmemlint.runtime import internals
 from torchmemlint.runtime.collector import watching_collections
 from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.steps import OnStep, Steps
-from torchmemlint.runtime.tracker import StorageTracker, tensors_in
+from torchmemlint.runtime.tracker import StorageTracker, is_parameter, tensors_in
 
 
 class Watch(contextlib.AbstractContextManager["Watch"]):
@@ -69,11 +69,13 @@ class Watch(contextlib.AbstractContextManager["Watch"]):
     def settle(self) -> None:
         """Claim what can only be told by looking: the gradients that parameters hold, and graphs without a backward.
 
-        Graphs from before are left alone: asking a checkpointed one for what it saved would compute it.
+        Graphs from before are left alone: asking a checkpointed one for what it saved would compute it. Parameters are
+        looked for among the living objects, and not kept by weak references: a tensor that has one cannot be swapped
+        (`torch.utils.swap_tensors`, by which `Module.to_empty` moves those of FSDP).
         """
-        tensors = (one for one in gc.get_objects() if issubclass(type(one), torch.Tensor))
+        tensors = [one for one in gc.get_objects() if issubclass(type(one), torch.Tensor)]
         self.claim_saved(one for one in tensors if self._tracker.index_of(one) is not None)
-        for parameter in list(self._tracker.parameters.values()):
+        for parameter in filter(is_parameter, tensors):
             if parameter.grad is not None:
                 self._tracker.claim(parameter.grad, Kind.GRADIENT)
 

@@ -8,7 +8,6 @@ temporaries inside one operation (a test compares it with the allocator's own re
 from __future__ import annotations
 
 import threading
-import weakref
 from array import array
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -79,7 +78,8 @@ def _collect(value: Any, found: list[torch.Tensor]) -> None:
             _collect(one, found)
 
 
-def _is_parameter(tensor: torch.Tensor) -> bool:
+def is_parameter(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor is a parameter of a module."""
     kind = type(tensor)
     if kind is torch.Tensor:  # the usual case, without Parameter's own slow `isinstance`
         return False
@@ -97,7 +97,6 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
         self.listener = listener
         self.operations = 0
         self.addresses: array[int] | None = None  # by record; where a history of the allocator is read
-        self.parameters: weakref.WeakValueDictionary[int, torch.Tensor] = weakref.WeakValueDictionary()
         self._index_of: dict[int, int] = {}
         self._watches: dict[int, Any] = {}
         self._composite: dict[Any, bool] = {}
@@ -233,8 +232,8 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
             self._end(key)
             index = self._begin(storage, key, where, operation, site_of, given)
         self.ledger.use(index)
-        if given and _is_parameter(tensor) and self.ledger.claim(index, Kind.PARAMETER):
-            self.parameters[id(tensor)] = tensor
+        if given and is_parameter(tensor):
+            self.ledger.claim(index, Kind.PARAMETER)
 
     def _begin(
         self,
