@@ -403,6 +403,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     **beside("gpu_tables").MAKERS,
     **beside("option_table").MAKERS,
     **beside("memory_tables").MAKERS,
+    **beside("program_tables").MAKERS,
     **PRECISION.MAKERS,
     **beside("suite_tables").MAKERS,
     "benchmark": BENCHMARK.tables,
