@@ -264,3 +264,55 @@ def start(batches):
 def test_a_decorator_of_another_file_turns_gradients_off(how: str, found: list[str]) -> None:
     texts = {"nets.py": QUIET_NETS.format(how=how), "runner.py": RUNNER, "start.py": START}
     assert [case.file for case in cases(texts)] == found
+
+
+FAMILY = """
+import torch
+from torch import nn
+
+
+class Matcher(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.head(x)
+
+    def infer(self, x):
+        return self.head(x)
+
+
+class OfFrozen(Matcher):
+    def __init__(self, encoder):
+        super().__init__()
+        self.encoder = encoder.eval()
+
+    def infer(self, x):
+        return self.head(self.encoder(x))
+
+
+class Plain(Matcher):
+    def infer(self, x):
+        return self.head(x).softmax(1)
+"""
+TRAINING = """
+from nets import {cls}
+
+
+def train(batches):
+    net = {cls}({given})
+    for batch in batches:
+        {body}
+"""
+LEARNS = "net.infer(batch).sum().backward()"
+OWN = "net(batch).sum().backward()"
+
+
+@pytest.mark.parametrize(("cls", "given"), [("Matcher", ""), ("Plain", "")])
+@pytest.mark.parametrize(("body", "found"), [(LEARNS, set()), (OWN, {24})])
+def test_a_method_that_is_called_through_its_base_classes(cls: str, given: str, body: str, found: set[int]) -> None:
+    """What trains one class by a method trains those that override it, and those that override the same one."""
+    texts = {"nets.py": FAMILY, "train.py": TRAINING.format(cls=cls, given=given, body=body)}
+    told = {case.line for case in cases(texts) if case.file == "nets.py" and Doubt.EVALUATED in case.doubts}
+    assert told == found

@@ -1,4 +1,4 @@
-"""Callers: how methods are called by their names on networks whose class was not seen.
+"""Callers: how methods are called by their names on networks whose class was not seen, or through their base classes.
 
 A class is often looked up by a name that a configuration has. Of who calls its methods, their names are all that shows.
 """
@@ -18,7 +18,7 @@ from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir.blocks import layout_of, operations
 from torchmemlint.flow.ir.defuse import DefUse, definitions
-from torchmemlint.flow.ir.ops import CallMethod, Unit
+from torchmemlint.flow.ir.ops import CallMethod, Function, Unit
 from torchmemlint.flow.ir.places import Temp
 from torchmemlint.flow.models.guards import mode_named, mode_of
 from torchmemlint.knowledge import operations as operation
@@ -95,6 +95,19 @@ def _is_network(evidence: Evidence, receiver: Ref) -> bool:
     """Is something a network by its use, or a part of one, and not one that a library makes?"""
     parts = (receiver, *(part.base for part in path(receiver)))
     return any(part in evidence.networks | evidence.movable for part in parts if type(part) is not Object)
+
+
+def kin(engine: Engine, method: Function) -> list[Function]:
+    """Return the methods that one overrides or is overridden by, and the other overrides of the former.
+
+    Who calls one of them through its base class may be given an object that has another.
+    """
+    if method.cls is None:
+        return []
+    name, index = method.name, engine.index
+    above = [cls for cls in index.order(method.cls) if name in cls.methods]
+    found = dict.fromkeys(f for cls in above for f in (cls.methods[name], *index.overriding(cls, name)))
+    return [function for function in found if function is not method]
 
 
 def calls_another(method: str, text: str) -> bool:

@@ -142,6 +142,7 @@ class Waste:
     functions: tuple[Place | None, ...]  # and in which function?
     case: Case
     entry: str = ""  # the method of a network by which the run began, where others call it by its name
+    kin: tuple[Place, ...] = ()  # the methods that this one overrides or is overridden by, and their other overrides
 
     def at(self, number: int, used: Iterable[Place]) -> Case:
         """The case at one of the calls. `used` may need gradients."""

@@ -15,6 +15,7 @@ from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Behind, Counted, Graph,
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import details, roles
 from torchmemlint.flow.fact.activating import OutOfPlace
+from torchmemlint.flow.fact.callers import kin
 from torchmemlint.flow.fact.closing import Closed, Guard
 from torchmemlint.flow.fact.codes import code_of_kept, code_of_pass
 from torchmemlint.flow.fact.collecting import collected
@@ -312,8 +313,12 @@ class Places:
                 little=one.point.chain()[0] in little,
                 amount=recording.amount(one) if one.kept is None else None,  # else it grows
             )
-            by_name = seen.run.method_of is not None and roles.is_called_by_name(engine, seen.run.entry)
-            yield Waste(calls, own, functions, case, seen.run.entry.name if by_name else "")
+            entry = seen.run.entry
+            if seen.run.method_of is not None and roles.is_called_by_name(engine, entry):
+                others = tuple(self.of_span(other.unit, other.span) for other in kin(engine, entry))
+                yield Waste(calls, own, functions, case, entry.name, others)
+            else:
+                yield Waste(calls, own, functions, case)
 
     def retained(self, found: Iterable[tuple[Run, Evidence, Retained]]) -> Iterator[Case]:
         """Yield backward passes that keep their graph for nobody."""

@@ -13,6 +13,8 @@ from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.reasons import Reason
 from torchmemlint.flow.fact.sequence import shared_with
 
+_BY_CALLERS = frozenset({Doubt.EVALUATED, Doubt.EVALUATED_ONCE, Doubt.ROLE, Doubt.CALLER})  # they decide on the result
+
 
 def placed(waste: Waste, shown: Outcome, outcomes: Sequence[Outcome], is_used: Callable[[Place], bool]) -> Case | None:
     """Return a waste that some runs show as the case at one of its calls; None where all lead to what is needed.
@@ -28,12 +30,24 @@ def placed(waste: Waste, shown: Outcome, outcomes: Sequence[Outcome], is_used: C
     if waste.case.reason is not Reason.UNUSED:  # what is dropped at once no run could need
         apart = shared_with(waste.calls, (way for one in outcomes for way in one.cut))
         own = [n for n in own if n >= apart] or own
+    if _is_kin_used(waste, outcomes):
+        return None
     used = (place for one in outcomes for place in itertools.chain(one.used, one.open, one.needing))
     case = waste.at(own[0], used)
     function = waste.functions[0]
     if waste.entry and function is not None and _is_quiet(function, [one for one in outcomes if one is not shown]):
         return replace(case, doubts=case.doubts | {Doubt.UNDIFFERENTIATED})
     return case
+
+
+def _is_kin_used(waste: Waste, outcomes: Sequence[Outcome]) -> bool:
+    """Is a method called through its base classes, and what another class gives there differentiated?
+
+    Who trains one of these classes trains the others by the same code.
+    """
+    if _BY_CALLERS.isdisjoint(waste.case.doubts):
+        return False
+    return any(method.contains(place) for one in outcomes for place in one.used for method in waste.kin)
 
 
 def _is_quiet(function: Place, others: Sequence[Outcome]) -> bool:
