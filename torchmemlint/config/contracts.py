@@ -50,6 +50,11 @@ VOCABULARY = (
     Term("enable-grad", "Context managers and decorators that turn gradients on.", "acme.recording"),
     Term("set-grad", "Functions and context managers whose first argument says whether.", "acme.set_recording"),
     Term(
+        "shows-graph",
+        "Context managers that show what autograd saves for backward: a pass inside needs its graph.",
+        "acme.saved_bytes",
+    ),
+    Term(
         "neutral",
         "Context managers and decorators that leave the gradient mode alone. Any other unknown one makes it unknown.",
         "acme.timed",

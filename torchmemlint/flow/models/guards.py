@@ -13,6 +13,7 @@ from torchmemlint.flow.domain.values import NONE, NOTHING, PLAIN, TRUE, Value, j
 from torchmemlint.flow.ir.ops import Call, CallMethod, Function
 from torchmemlint.flow.ir.places import Temp
 from torchmemlint.flow.models import containers
+from torchmemlint.flow.models.contracted import owners
 from torchmemlint.knowledge.contracts import Contracts
 
 
@@ -172,6 +173,8 @@ def mode_within(known: Contracts, outer: Mode | ModeOf, context: Value) -> Mode 
     modes = [r.about for r in context.refs if type(r) is Object and r.kind is Kind.MODE]
     if modes:
         return Mode.OFF if Mode.OFF in modes else modes[0]
+    if outer is not Mode.OFF and any(name in known.names("shows-graph") for r in context.refs for name in owners(r)):
+        return Mode.WANTED
     unknown = [r for r in context.refs if r.symbolic and not _is_neutral(known, r)]
     return ModeOf(unknown[0]) if unknown and outer is not Mode.OFF else outer
 
