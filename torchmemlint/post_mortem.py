@@ -8,6 +8,7 @@ torch. Without the variable, this module is all that is imported; `TORCH_DEVICE_
 from __future__ import annotations
 
 import os
+import sys
 
 VARIABLE = "TORCHMEMLINT_OOM"
 SNAPSHOT = "oom_snapshot.pickle"
@@ -21,9 +22,12 @@ def begin() -> None:
     asked = os.environ.get(VARIABLE, "")
     if asked.lower() in _NO:
         return
-    from torchmemlint.cli.explaining import explain_at_exit
+    try:
+        from torchmemlint.cli.explaining import explain_at_exit
 
-    explain_at_exit(None if asked.lower() in _YES else asked)
+        explain_at_exit(None if asked.lower() in _YES else asked)
+    except Exception as error:  # noqa: BLE001 (torch would not be imported otherwise)
+        print(f"torchmemlint: {VARIABLE}: nothing is recorded: {error!r}", file=sys.stderr)
 
 
 def forget() -> None:

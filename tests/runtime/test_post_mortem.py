@@ -40,3 +40,15 @@ def test_torch_is_told_of_it() -> None:
     if not found:
         pytest.skip("torchmemlint is not installed here")
     assert found[0].load() is post_mortem.begin
+
+
+def test_what_fails_here_does_not_stop_torch(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(_report: str | None) -> None:
+        raise OSError("no room")
+
+    monkeypatch.setenv(post_mortem.VARIABLE, "1")
+    monkeypatch.setattr("torchmemlint.cli.explaining.explain_at_exit", fails)
+    post_mortem.begin()
+    assert "nothing is recorded: OSError('no room')" in capsys.readouterr().err
