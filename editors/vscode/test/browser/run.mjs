@@ -240,14 +240,14 @@ async function scenario(page, python) {
   await window.shoot("vscode-problems");
   await window.command("View: Close Panel").catch(() => window.command("View: Toggle Panel Visibility"));
 
-  step("hovering over a problem shows it, and the rule's page");
+  step("hovering over a problem shows it, and why it costs memory");
   await window.command("View: Focus Active Editor Group");
   await window.goTo(18, 14);
   await window.text("running_loss").first().waitFor();
   await window.command("Show or Focus Hover");
   const hover = page.locator(".monaco-hover:visible");
   await hover.filter({ hasText: "keeps every" }).first().waitFor();
-  await hover.filter({ hasText: "graph-accumulation (TML101)" }).first().waitFor();
+  await hover.filter({ hasText: "TML101 graph-accumulation" }).first().waitFor();
   await page.waitForTimeout(800);
   await window.shoot("vscode-hover");
   await page.keyboard.press("Escape");

@@ -242,11 +242,12 @@ void suite("the real server", { skip: none, timeout: 60_000 }, () => {
     assert.equal(edited(PROGRAM, editsOf(client.applied.at(-1), uri)), fixed);
   });
 
-  void test("hovering shows the rule's page", async () => {
+  void test("hovering says what happens and why, with a link", async () => {
     const position = { line: LEAK, character: 14 };
     const hover = await client.connection.sendRequest(HoverRequest.type, { textDocument: { uri }, position });
     assert.ok(hover !== null && typeof hover.contents === "object" && "value" in hover.contents);
-    assert.match(hover.contents.value, /^# graph-accumulation \(TML101\)/);
+    assert.match(hover.contents.value, /^\*\*TML101\*\* graph-accumulation \(error\)\n\n`running_loss/);
+    assert.match(hover.contents.value, /\n- why: .*\n- fix \(safe\): .*\n\n\[Learn more\]\(https:.*TML101\/\)$/s);
   });
 
   void test("a rule is explained with a page, and the server tells about itself", async () => {
