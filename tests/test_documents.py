@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from tests.tools import tool
 from torchmemlint.config.layers import read_layer
 from torchmemlint.config.options import OPTIONS
 from torchmemlint.rules import docs
@@ -23,18 +22,7 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
-
-
-def documents() -> ModuleType:
-    specification = importlib.util.spec_from_file_location("documents", ROOT / "tools" / "documents.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-TOOL = documents()
+TOOL = tool("documents")
 NAMES = [document.relative_to(ROOT).as_posix() for document in TOOL.DOCUMENTS]
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from tests.tools import tool
 from torchmemlint import __version__
 from torchmemlint.report.formats import FORMATS
 from torchmemlint.rules.registry import own
@@ -27,18 +26,7 @@ yaml = pytest.importorskip("yaml")
 ROOT = Path(__file__).resolve().parent.parent
 PYTHONS = ["3.10", "3.11", "3.12", "3.13", "3.14"]
 TODAY = "2031-05-06"
-
-
-def release() -> ModuleType:
-    specification = importlib.util.spec_from_file_location("release", ROOT / "tools" / "release.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-TOOL = release()
+TOOL = tool("release")
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 from textwrap import dedent
-from types import ModuleType
 
 import pytest
+
+from tests.tools import tool
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
-def tool() -> ModuleType:
-    specification = importlib.util.spec_from_file_location("other_suites_tool", ROOT / "tools" / "other_suites.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[specification.name] = module  # where dataclasses look for it
-    specification.loader.exec_module(module)
-    return module
+TOOL = tool("other_suites")
 
 
-def test_the_list_can_be_read(tool: ModuleType) -> None:
-    suites = tool.suites()
+def test_the_list_can_be_read() -> None:
+    suites = TOOL.suites()
     assert len({suite.name for suite in suites}) == len(suites) >= 12
     assert all(suite.version and (suite.pytest or suite.examples) for suite in suites)
     assert any(suite.examples for suite in suites)
@@ -54,13 +46,13 @@ def judge(net, loader):
         ("def judge", "import torch\n\ndef judge", None),
     ],
 )
-def test_a_place_is_what_was_changed(tool: ModuleType, old: str, new: str, lines: set[int] | None) -> None:
-    found = [set(place.lines) for place in tool.suite_places.places("nets.py", BEFORE, BEFORE.replace(old, new))]
+def test_a_place_is_what_was_changed(old: str, new: str, lines: set[int] | None) -> None:
+    found = [set(place.lines) for place in TOOL.suite_places.places("nets.py", BEFORE, BEFORE.replace(old, new))]
     assert found == ([lines] if lines else [])
 
 
 @pytest.mark.slow
-def test_what_breaks_is_bisected(tool: ModuleType, tmp_path: Path) -> None:
+def test_what_breaks_is_bisected(tmp_path: Path) -> None:
     project = tmp_path / "sums-1.0"
     project.mkdir()
     (project / "sums.py").write_text(
@@ -102,8 +94,8 @@ def test_what_breaks_is_bisected(tool: ModuleType, tmp_path: Path) -> None:
         encoding="utf-8",
     )
     (project / "example.py").write_text("import math\n", encoding="utf-8")
-    suite = tool.Suite("sums", "1.0", pytest="test_sums.py", examples=("example.py",))
-    result = tool.Runner(Path(sys.executable), tmp_path, 60).result(suite)
+    suite = TOOL.Suite("sums", "1.0", pytest="test_sums.py", examples=("example.py",))
+    result = TOOL.Runner(Path(sys.executable), tmp_path, 60).result(suite)
     assert (result.passed, result.failed, result.kind) == (4, ["test_sums.py::test_failing"], "tests and examples")
     fixed = result.unsafe
     assert fixed.fixes == fixed.places == 2

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from textwrap import dedent
-from types import ModuleType
 
 import pytest
 
 pytest.importorskip("torch")
 
+from tests.tools import tool
 from torchmemlint.rules import detaching
 
 from .grammar import script
@@ -129,15 +128,6 @@ def test_scripts_are_drawn_by_seed_and_compile() -> None:
         compile(unseen.drive, "drive.py", "exec", dont_inherit=True)
 
 
-def tool() -> ModuleType:
-    specification = importlib.util.spec_from_file_location("prove_fixes_tool", ROOT / "tools" / "prove_fixes.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize(
     ("arguments", "least"),
     [
@@ -151,7 +141,9 @@ def test_safe_fixes_change_nothing(
     arguments: list[str], least: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     figures = tmp_path / "figures.json"
-    code = tool().main(["--seed", "11", *arguments, "--json", str(figures), "--keep", str(tmp_path / "kept")])
+    code = tool("prove_fixes").main(
+        ["--seed", "11", *arguments, "--json", str(figures), "--keep", str(tmp_path / "kept")]
+    )
     assert code == 0, capsys.readouterr().out
     counts = json.loads(figures.read_text())["counts"]
     assert counts["programs"] == int(arguments[-1])
@@ -161,7 +153,7 @@ def test_safe_fixes_change_nothing(
 def test_a_difference_by_a_safe_fix_fails_the_run(
     harmful: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made, kept = tool(), tmp_path / "kept"
+    made, kept = tool("prove_fixes"), tmp_path / "kept"
     monkeypatch.setattr(made, "scripts", lambda seed, *, unseen: iter([("1-0", harmful, "")]))
     assert made.main(["--count", "1", "--keep", str(kept)]) == 1
     assert "1-0: safe TML101: error" in capsys.readouterr().out

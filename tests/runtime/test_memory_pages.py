@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+
+from tests.tools import tool
 
 torch = pytest.importorskip("torch")
 
 ROOT = Path(__file__).parents[2]
 KEPT: dict[str, Any] = json.loads((ROOT / "docs" / "memory.json").read_text(encoding="utf-8"))
-
-
-def tool(name: str) -> ModuleType:
-    specification = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
 FIGURES = tool("memory_figures")
 TABLES = tool("memory_tables")
 same_torch = pytest.mark.skipif(

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 pytest.importorskip("torch")
 
+from tests.tools import tool
 from tests.truth import tables
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def tool() -> ModuleType:
-    specification = importlib.util.spec_from_file_location("truth_tool", ROOT / "tools" / "truth.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-TOOL = tool()
+TOOL = tool("truth")
 
 
 def loud(files: dict[str, str]) -> list[tuple[str, int, str, str]]:
