@@ -26,18 +26,16 @@ def measured(commits: str, arguments: Sequence[str]) -> tuple[Usage, Usage]:
     if not first or second.startswith(".") or not arguments:
         raise click.UsageError("Write it as `--commits A..B -- SCRIPT [ARGS]`, or `--commits A -- SCRIPT [ARGS]`.")
     with tempfile.TemporaryDirectory(prefix="torchmemlint-") as name:
-        folder = Path(name)
-        before = _measured(first, arguments, folder)
-        return before, _measured((second or "HEAD") if dots else None, arguments, folder)
+        before = _measured(first, arguments, Path(name, "before"))
+        return before, _measured((second or "HEAD") if dots else None, arguments, Path(name, "after"))
 
 
 def _measured(commit: str | None, arguments: Sequence[str], folder: Path) -> Usage:
-    here = Path.cwd()
-    file = folder / f"run{len(list(folder.iterdir()))}.json"
+    folder.mkdir()
+    here, file = Path.cwd(), folder / "run.json"
     if commit is not None:
-        top = folder / f"tree{len(list(folder.iterdir()))}"
-        check_out(commit, here, top)
-        here = top / place_in_tree(here)
+        check_out(commit, here, folder / "tree")
+        here = folder / "tree" / place_in_tree(here)
         if not here.is_dir():
             raise click.ClickException(f"{commit}: has no folder {place_in_tree(Path.cwd())}")
     click.echo(f"measuring {commit or 'the files here'}", err=True)

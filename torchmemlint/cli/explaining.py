@@ -27,6 +27,7 @@ def explain(made: Recording, file: Path | None) -> None:
         return
     from torchmemlint.report.oom import write_oom
     from torchmemlint.report.page.oom import oom_page
+    from torchmemlint.report.sarif.oom import log
 
     report, root = _report(made.file), Path.cwd()
     click.echo(f"\nA snapshot of {made.file.stat().st_size:,} bytes is in {made.file}.", err=True)
@@ -37,7 +38,7 @@ def explain(made: Recording, file: Path | None) -> None:
         hand_over(report, options, root, write_oom, oom_page, standard=sys.stderr)
         if file is not None and file.suffix != ".html":
             options |= {"output_format": _FORMATS.get(file.suffix, "text"), "output_file": file}
-            hand_over(report, options, root, write_oom, oom_page)
+            hand_over(report, options, root, write_oom, oom_page, sarif=log)
     except click.UsageError as error:
         complain("warning", error.message)
 

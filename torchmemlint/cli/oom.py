@@ -61,6 +61,7 @@ def _oom(snapshots: Sequence[Path], sources: tuple[str, ...], options: dict[str,
     from torchmemlint.cli.configuration import ConfigurationOptions, resolver_for
     from torchmemlint.report.oom import write_oom
     from torchmemlint.report.page.oom import oom_page
+    from torchmemlint.report.sarif.oom import log
     from torchmemlint.snapshot.pickled import Refused
     from torchmemlint.snapshot.ranks import merged
     from torchmemlint.snapshot.reader import read_snapshot
@@ -80,7 +81,7 @@ def _oom(snapshots: Sequence[Path], sources: tuple[str, ...], options: dict[str,
     except OSError as error:
         raise click.UsageError(f"{snapshots[len(read)]}: cannot be read: {error.strerror or error}") from None
     report = merged(_reports(read, sources, resolver, options))
-    hand_over(report, options, resolver.root, write_oom, oom_page)
+    hand_over(report, options, resolver.root, write_oom, oom_page, sarif=log)
     return int(report.failed)
 
 

@@ -185,22 +185,20 @@ def hand_over(
     write: Callable[..., None],
     page: Callable[[Report, Path], str],
     *,
+    sarif: Callable[[Report, Path], dict[str, Any]] | None = None,
     standard: TextIO | None = None,
 ) -> None:
     """Let a report go where the options say, and as what; raises a usage error where that cannot be.
 
-    Without a file it goes to `standard`, the standard output if that is None.
+    `sarif` makes the log of a command that offers the format. Without a file the report goes to `standard`, the
+    standard output if that is None.
     """
 
     def show(stream: TextIO, *, color: bool) -> None:
         if options["output_format"] == "json":
             stream.write(json.dumps(report.to_json(), indent=2) + "\n")
-        elif options["output_format"] == "sarif":
-            from torchmemlint.report.sarif.oom import log
-            from torchmemlint.snapshot.report import OomReport
-
-            assert isinstance(report, OomReport)  # no other command offers it
-            stream.write(json.dumps(log(report, root)) + "\n")
+        elif sarif is not None and options["output_format"] == "sarif":
+            stream.write(json.dumps(sarif(report, root)) + "\n")
         else:
             write(report, stream, color=color, root=root)
 

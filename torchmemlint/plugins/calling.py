@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from torchmemlint.findings import Position, Span
+from torchmemlint.findings import Span
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.immutable import immutable
-from torchmemlint.plugins.places import operations_at
+from torchmemlint.rules.separating import place_of
 from torchmemlint.syntax.outline import dotted, imports
 
 
@@ -57,24 +57,16 @@ def calls(facts: FileFacts, *names: str) -> Iterator[Call]:
         if piece.outline is None:  # written for a newer Python than this one
             continue
         for node, around in _calls_in(piece.outline, ()):
-            span = span_of(facts, node)
             written = _qualified(dotted(node.func), around, facts)
-            known = sorted(asking.callees(operations_at(facts, span))) if asking is not None else []
+            known = sorted(asking.callees(place_of(node))) if asking is not None else []
             found = (name for name in (*known, written) if name and any(fnmatchcase(name, one) for one in names))
             if (name := next(found, None)) is not None:
-                yield Call(name, node, span, around)
+                yield Call(name, node, span_of(facts, node), around)
 
 
 def span_of(facts: FileFacts, node: ast.expr | ast.stmt) -> Span:
     """Where a node of a call (an argument, a statement around it) stands in the file."""
-    rows = facts.source.rows
-
-    def position(row: int, column: int) -> Position:
-        # The standard parser counts bytes.
-        return Position(row, len(rows[row - 1].encode("utf-8", "surrogatepass")[:column].decode("utf-8", "ignore")) + 1)
-
-    start = position(node.lineno, node.col_offset)
-    return Span(start, position(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset))
+    return facts.source.span_of(place_of(node))
 
 
 def _calls_in(node: ast.AST, around: tuple[ast.stmt, ...]) -> Iterator[tuple[ast.Call, tuple[ast.stmt, ...]]]:

@@ -6,8 +6,9 @@ import ast
 
 from torchmemlint.findings import Span
 from torchmemlint.flow.facts import FileFacts
-from torchmemlint.plugins.calling import Call, span_of
+from torchmemlint.plugins.calling import Call
 from torchmemlint.plugins.places import operations_at
+from torchmemlint.rules.separating import place_of
 
 
 def gradients_on(facts: FileFacts, place: Call | Span | ast.expr | ast.stmt) -> bool | None:
@@ -41,6 +42,6 @@ def made_by(facts: FileFacts, value: Call | Span | ast.expr) -> list[Span]:
 
 
 def _at(facts: FileFacts, place: Call | Span | ast.expr | ast.stmt) -> tuple[int, int, int, int]:
-    if isinstance(place, Call):
-        place = place.span
-    return operations_at(facts, place if isinstance(place, Span) else span_of(facts, place))
+    if isinstance(place, Span):
+        return operations_at(facts, place)
+    return place_of(place.node if isinstance(place, Call) else place)

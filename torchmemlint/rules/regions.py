@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -13,7 +12,7 @@ from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.reasons import Reason
 from torchmemlint.rules.guarding import around_function, around_statements
 from torchmemlint.rules.told import Told
-from torchmemlint.syntax import standard
+from torchmemlint.syntax import statements
 
 Pass = tuple[Finding, Told]
 
@@ -65,7 +64,7 @@ def _follows(one: Pass, other: Pass) -> bool:
         and _trusted(one[0]) is _trusted(other[0]) is not Applicability.HINT
         and above.end.row < below.start.row
         and above.start.column == below.start.column
-        and (not _has_code(between) or _goes_on(one[1], above.text(rows), textwrap.dedent("\n".join(between))))
+        and (not _has_code(between) or _goes_on(one[1], below.start.row))
     )
 
 
@@ -73,20 +72,20 @@ def _has_code(rows: Iterable[str]) -> bool:
     return any(row.strip() and not row.lstrip().startswith("#") for row in rows)
 
 
-def _goes_on(told: Told, statement: str, between: str) -> bool:
-    """Do the statements behind a pass only compute with what its own has assigned, which is not differentiated?"""
-    if told.case.reason not in (Reason.DETACHED, Reason.READ):
+def _goes_on(told: Told, row: int) -> bool:
+    """Do the statements from a pass to that in a row only compute with what its own assigns, not differentiated?"""
+    source = told.facts.source
+    statement = statements.innermost(source.statements, told.statement, source.rows)
+    if told.case.reason not in (Reason.DETACHED, Reason.READ) or statement is None:
         return False
-    try:
-        above, behind = standard.parse(textwrap.dedent(statement)).body, standard.parse(between).body
-    except SyntaxError:
-        return False
-    made = set[str]().union(*map(_assigned, above))
-    for one in behind:
+    made = _assigned(statement)
+    for one in statements.behind(source.statements, told.statement, source.rows):
+        if one.lineno >= row:
+            return one.lineno == row
         if not _assigned(one) or not isinstance(one, ast.Assign) or not _is_computed(one.value, made):
             return False
         made |= _assigned(one)
-    return True
+    return False
 
 
 def _assigned(statement: ast.stmt) -> set[str]:
@@ -101,9 +100,8 @@ def _is_computed(value: ast.expr, made: set[str]) -> bool:
     """Is a value an operation or a method of some variables, which runs nothing else?"""
     match value:
         case ast.Call(func=ast.Attribute(value=of)) | ast.Subscript(value=of):
-            inner = [node for node in ast.walk(value) if isinstance(node, ast.Call) and node is not value]
-            calls = [node for node in inner if node not in set(ast.walk(of))]
-            return not calls and _is_computed(of, made)
+            others = {node for node in ast.walk(value) if isinstance(node, ast.Call)} - {value, *ast.walk(of)}
+            return not others and _is_computed(of, made)
         case ast.BinOp(left=left, right=right):
             sides = [_is_computed(side, made) for side in (left, right)]
             plain = [not any(isinstance(node, ast.Call) for node in ast.walk(side)) for side in (left, right)]

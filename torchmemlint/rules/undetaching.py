@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from torchmemlint.findings import Edit, Position, Span
 from torchmemlint.flow.fact.reasons import Reason
@@ -54,7 +54,7 @@ def _behind_it(told: Told) -> Iterator[Edit]:
     statement = statements.innermost(source.statements, told.statement, source.rows)
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if _comes_from(value, told):
-            for one in _behind(told.facts, told.statement, statement):
+            for one in statements.behind(source.statements, told.statement, source.rows):
                 changes = any(_changes(node, name) for node in ast.walk(one))
                 if changes and not isinstance(one, ast.Assign):
                     return
@@ -103,14 +103,6 @@ def _detached(statement: ast.stmt, name: str, whole: ast.expr | None) -> Iterato
             case ast.Call(func=ast.Attribute(value=ast.Name(id=of), attr="detach") as held, args=[], keywords=[]):
                 if of == name and node is not whole:
                     yield held
-
-
-def _behind(facts: FileFacts, place: Span, statement: ast.stmt) -> Sequence[ast.stmt]:
-    """The statements that follow one in its block."""
-    source = facts.source
-    heads = statements.around(source.statements, place, source.rows)
-    blocks = (list(source.statements), *(block for head in heads for block in statements.blocks(head)))
-    return next((block[block.index(statement) + 1 :] for block in blocks if statement in block), ())
 
 
 def _changes(node: ast.AST, name: str) -> bool:

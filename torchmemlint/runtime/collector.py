@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
@@ -75,7 +76,7 @@ def find_waiting(
         if ledger.device(index) != device or ledger.born(index) >= end:
             continue
         died = ledger.died(index)
-        number = next((at for at, (began, ended) in enumerate(ledger.collections) if began <= died < ended), None)
+        number = _collection_at(ledger.collections, died)
         if number is None and not (index in cycles and (died == ALIVE or died >= end)):
             continue
         until = end if died == ALIVE else min(died, end)
@@ -96,8 +97,14 @@ def find_waiting(
     return sorted(found, key=lambda one: -one.most)
 
 
+def _collection_at(collections: Sequence[tuple[int, int]], event: int) -> int | None:
+    """The number of the collection in which an event lies; they follow each other."""
+    number = bisect_right(collections, event, key=lambda span: span[0]) - 1
+    return number if number >= 0 and event < collections[number][1] else None
+
+
 def _between(marks: Sequence[int], since: int, until: int) -> int:
-    return sum(since < mark <= until for mark in marks)
+    return bisect_right(marks, until) - bisect_right(marks, since)
 
 
 def _most_at_once(waits: Sequence[tuple[int, int, int]]) -> int:

@@ -193,26 +193,22 @@ class _Search:
         self._capacity = capacity
         self._progress = progress
         self._runs = 0
-        self._change: WhatIf | None = None  # with which the program is run
         self.description = ""
 
     def changed(self, program: Program, what_if: WhatIf, given: Tried) -> Changed:
         """What a program needs with a change, run with it."""
         about = what_if.name, what_if.words, what_if.price
-        self._change = what_if
         try:
-            made = self.tried(program, None)
+            made = self.tried(program, None, what_if)
         except CannotMeasure as error:
             problem = str(error).removeprefix("the program does not run: ").removeprefix(f"`{program.words}`: ")
             return Changed(*about, None, problem=problem)
-        finally:
-            self._change = None
         return Changed(*about, made, given.needed - made.needed)
 
-    def tried(self, program: Program, value: int | None) -> Tried:
-        """What a program needs, and whether it fits."""
+    def tried(self, program: Program, value: int | None, change: WhatIf | None = None) -> Tried:
+        """What a program needs, with a change if one is given, and whether it fits."""
         free = self._capacity - cards.CONTEXT[1]
-        result = self._run(program, UNBOUNDED)
+        result = self._run(program, UNBOUNDED, change)
         uses = [use for use in result.faces if use.peak_reserved is not None]
         if not uses:
             raise CannotMeasure(replace(result, error="it puts nothing on a GPU", traceback=""))
@@ -220,15 +216,14 @@ class _Search:
         self.description = self.description or result.description
         fits = reserved <= free
         if not fits and peak <= free:  # cached blocks that are given back may make room
-            fits = self._run(program, free).out_of_memory is None
+            fits = self._run(program, free, change).out_of_memory is None
         return Tried(value, peak, reserved, reserved + cards.CONTEXT[1], fits, result.steps)
 
-    def _run(self, program: Program, limit: int) -> RunResult:
+    def _run(self, program: Program, limit: int, change: WhatIf | None) -> RunResult:
         self._runs += 1
         number = self._runs
         self._progress.begin(program.words, number, None)
         with workspace() as folder:
-            change = self._change
             settings: dict[str, Any] = {}
             if change is not None:
                 settings = {"analysis": ALTERING, "options": {"what_if": change.name}}

@@ -26,6 +26,13 @@ def around(statements: Iterable[ast.stmt], place: Span, rows: Sequence[str]) -> 
         levels = blocks(one)
 
 
+def behind(statements: Sequence[ast.stmt], place: Span, rows: Sequence[str]) -> Sequence[ast.stmt]:
+    """The statements that follow the innermost one around a place, in its block."""
+    heads = around(statements, place, rows)
+    levels = (statements, *(block for head in heads for block in blocks(head)))
+    return next((block[block.index(heads[-1]) + 1 :] for block in levels if heads and heads[-1] in block), ())
+
+
 def _holding(block: list[ast.stmt], place: Span, rows: Sequence[str]) -> ast.stmt | None:
     """The statement of a block around a place: the last that begins before it, if any."""
     start = place.start

@@ -131,7 +131,7 @@ def _telling(contracts: Contracts, unit: Unit) -> set[str]:
 @lru_cache(maxsize=256)
 def _switched(unit: Unit) -> frozenset[str]:
     """The variables that a file's body switches to a mode (`net = build().eval()`, `net.eval()`): others run them."""
-    body = unit.functions[0]
+    body = unit.module
     if body.mentions.isdisjoint(_SWITCHES):
         return frozenset()
     use = definitions(body)

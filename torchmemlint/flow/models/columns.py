@@ -21,18 +21,16 @@ def column(state: State, columns: Object, number: int | str, held: Value) -> Val
 
 
 def nth(frame: Frame, state: State, source: Value, number: int, point: Point) -> Value:
-    """Return one of the items that a lazy iterator is unpacked to: its place counts where it turns rows round."""
+    """Return one of the items that a lazy iterator is unpacked to which `turns_round`: the place counts."""
     found = NOTHING
     for holder in source.each():
-        if type(holder) is Object and holder.about == COLUMNS:
-            held = frame.machine.item(frame, state, row_of(state, holder), number, point)
+        assert type(holder) is Object
+        if holder.about == COLUMNS:
+            held = frame.machine.item(frame, state, part(state, holder, 0), number, point)
             found = join(found, column(state, holder, number, held))
-        elif type(holder) is Object and holder.about == "map" and (rows := state.heap.get(holder, ("part", 1))):
-            given = Arguments([nth(frame, state, rows, number, point)])
-            function = state.heap.get(holder, ("part", 0)) or NOTHING
-            found = join(found, frame.machine.call(frame, state, function, given, point))
         else:
-            found = join(found, frame.machine.iterate(frame, state, of(holder), point))
+            given = Arguments([nth(frame, state, part(state, holder, 1), number, point)])
+            found = join(found, frame.machine.call(frame, state, part(state, holder, 0), given, point))
     return found
 
 
@@ -41,13 +39,12 @@ def turns_round(state: State, source: Value) -> bool:
     for holder in source.each():
         if type(holder) is not Object or holder.kind is not Kind.LAZY:
             return False
-        rows, more = (state.heap.get(holder, ("part", number)) for number in (1, 2))
-        mapped = holder.about == "map" and rows is not None and more is None and turns_round(state, rows)
-        if holder.about != COLUMNS and not mapped:
+        mapped = holder.about == "map" and part(state, holder, 2) is NOTHING
+        if holder.about != COLUMNS and not (mapped and turns_round(state, part(state, holder, 1))):
             return False
     return bool(source.refs)
 
 
-def row_of(state: State, columns: Object) -> Value:
-    """Return one of the rows that are turned round."""
-    return state.heap.get(columns, ("part", 0)) or NOTHING
+def part(state: State, holder: Object, number: int) -> Value:
+    """Return what a lazy iterator makes its items from: of columns, first one of the rows."""
+    return state.heap.get(holder, ("part", number)) or NOTHING

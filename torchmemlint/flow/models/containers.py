@@ -58,7 +58,7 @@ def written_out(state: State, value: Value) -> list[Value] | None:
         return None
     holder = next(iter(value.each()))
     if type(holder) is Object and holder.about == columns.COLUMNS:
-        rows = [written_out(state, of(row)) for row in columns.row_of(state, holder).each()]
+        rows = [written_out(state, of(row)) for row in columns.part(state, holder, 0).each()]
         known = [row for row in rows if row is not None]
         if not known or len(known) < len(rows) or len({len(row) for row in known}) > 1:
             return None

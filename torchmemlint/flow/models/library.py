@@ -219,9 +219,8 @@ def _record(site: CallSite, cls: Object) -> Value:
     heap.drop(row)
     names = heap.get(cls, "fields")
     fields = names.constant.replace(",", " ").split() if names is not None and isinstance(names.constant, str) else []
-    star = site.arguments.star
-    spread = containers.written_out(site.state, star) if star is not None else []
-    for number, value in enumerate([*site.arguments.positional, *(spread or ())]):
+    given = containers.spread(site.state, Arguments(site.arguments.positional, star=site.arguments.star))
+    for number, value in enumerate(given.positional):
         heap.put(row, number, value)
         if number < len(fields):
             heap.put(row, fields[number], value)
@@ -229,6 +228,6 @@ def _record(site: CallSite, cls: Object) -> Value:
         heap.put(row, name, value)
         if name in fields:
             heap.put(row, fields.index(name), value)
-    if star is not None and spread is None:
-        heap.put(row, ELEMENT, site.iterate(star))
+    if given.star is not None:
+        heap.put(row, ELEMENT, site.iterate(given.star))
     return of(row)
