@@ -6,19 +6,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
-from test_documents import TOOL
 
+from tests.tools import tool
 
-def module() -> ModuleType:
-    found: ModuleType = sys.modules["option_table"]  # which the tool for the documents has loaded
-    return found
-
-
-TABLE = module()
-assert TOOL
+TABLE = tool("option_table")
 
 
 def usage(*command: str | Path) -> str:
@@ -44,18 +37,18 @@ def ours() -> list[str]:
 def test_every_option_of_ruff_is_there_or_has_a_reason(theirs: list[str]) -> None:
     assert len(theirs) > 35
     assert sorted(theirs) == sorted(TABLE.RUFF), "ruff has other options now: tools/option_table.py"
-    for option, (name, remark) in TABLE.RUFF.items():
-        assert name or len(remark) > 20, f"--{option}: no reason"
+    for option, remark in TABLE.RUFF.items():
+        assert TABLE.counterpart(option) or len(remark) > 20, f"--{option}: no reason"
 
 
 def test_every_option_of_ours_is_in_the_table(ours: list[str]) -> None:
-    told = {name for name, _ in TABLE.RUFF.values() if name} | set(TABLE.OURS)
+    told = {name for name in map(TABLE.counterpart, TABLE.RUFF) if name} | set(TABLE.OURS)
     assert told == set(ours)
 
 
 def test_the_same_name_stands_for_itself(theirs: list[str], ours: list[str]) -> None:
     for option in set(theirs) & set(ours):
-        assert TABLE.RUFF[option][0] == option
+        assert TABLE.counterpart(option) == option
 
 
 def test_long_options_are_read_from_a_usage() -> None:

@@ -6,7 +6,7 @@
     python tools/documents.py                               # put the tables into docs/accuracy.md
 
 The snapshots are those of Wedsonlin/assignment2-systems (`results/`): a transformer of 424 million parameters, batches
-of 4, after 5 steps of warm-up. The program here is written anew, after that repository's model and its
+of 4, after 5 steps of warm-up. The program here is our own, and follows that repository's model and its
 `memory_profile`; it makes the same tensors in the same order. The table of models is that of itu-rad/GPUMemNet
 (`Related_works/FakeTensor/fake_tensor.xlsx`): peaks that nvidia-smi showed while models of timm were trained.
 """

@@ -4,49 +4,54 @@ from __future__ import annotations
 
 import re
 
-SAME = "the same"
-RUFF = {  # by ruff's option: ours where it has another name, and what is to be said of it
-    "fix": ("fix", SAME),
-    "unsafe-fixes": ("unsafe-fixes", SAME),
-    "show-fixes": ("show-fixes", SAME),
-    "diff": ("diff", SAME),
-    "watch": ("watch", "needs the extra `watch`"),
-    "fix-only": ("fix-only", SAME),
-    "ignore-noqa": ("ignore-noqa", "also our own comments"),
-    "output-format": ("output-format", "several at once, each to its own file: `sarif:report.sarif,full`"),
-    "output-file": ("output-file", SAME),
-    "target-version": ("", "the same findings hold for every Python; `--target-torch` names the oldest torch"),
-    "preview": ("preview", "on unless you say otherwise ([why](configuration.md#rules-in-preview))"),
-    "extension": ("", "`.py`, `.pyi` and `.ipynb` are told by their names; nobody has asked for others"),
-    "statistics": ("statistics", SAME),
-    "add-noqa": ("add-ignores", "writes our own comments, with `--reason`"),
-    "add-ignore": ("add-ignores", "with `--reason`"),
-    "show-files": ("show-files", SAME),
-    "show-settings": ("show-settings", "also `torchmemlint config show`, with where each comes from"),
-    "help": ("help", SAME),
-    "select": ("select", "codes, prefixes, names or `ALL`"),
-    "ignore": ("ignore", SAME),
-    "extend-select": ("extend-select", SAME),
-    "per-file-ignores": ("per-file-ignores", SAME),
-    "extend-per-file-ignores": ("extend-per-file-ignores", SAME),
-    "fixable": ("fixable", SAME),
-    "unfixable": ("unfixable", SAME),
-    "extend-fixable": ("extend-fixable", SAME),
-    "exclude": ("exclude", SAME),
-    "extend-exclude": ("extend-exclude", SAME),
-    "respect-gitignore": ("respect-gitignore", SAME),
-    "force-exclude": ("force-exclude", SAME),
-    "no-cache": ("no-cache", SAME),
-    "cache-dir": ("cache-dir", SAME),
-    "stdin-filename": ("stdin-filename", SAME),
-    "exit-zero": ("exit-zero", SAME),
-    "exit-non-zero-on-fix": ("exit-non-zero-on-fix", SAME),
-    "verbose": ("verbose", "twice for more"),
-    "quiet": ("quiet", SAME),
-    "silent": ("silent", SAME),
-    "config": ("config", SAME),
-    "isolated": ("isolated", SAME),
-    "color": ("color", SAME),
+RUFF = {  # what is to be said of each; "" where ours is the same
+    "fix": "",
+    "unsafe-fixes": "",
+    "show-fixes": "",
+    "diff": "",
+    "watch": "needs the extra `watch`",
+    "fix-only": "",
+    "ignore-noqa": "also our own comments",
+    "output-format": "several at once, each to its own file: `sarif:report.sarif,full`",
+    "output-file": "",
+    "target-version": "the same findings hold for every Python; `--target-torch` names the oldest torch",
+    "preview": "on unless you say otherwise ([why](configuration.md#rules-in-preview))",
+    "extension": "files are known by `.py`, `.pyi` and `.ipynb`; nobody has asked for others",
+    "statistics": "",
+    "add-noqa": "writes our own comments, with `--reason`",
+    "add-ignore": "with `--reason`",
+    "show-files": "",
+    "show-settings": "also `torchmemlint config show`, with where each comes from",
+    "help": "",
+    "select": "codes, prefixes, names or `ALL`",
+    "ignore": "",
+    "extend-select": "",
+    "per-file-ignores": "",
+    "extend-per-file-ignores": "",
+    "fixable": "",
+    "unfixable": "",
+    "extend-fixable": "",
+    "exclude": "",
+    "extend-exclude": "",
+    "respect-gitignore": "",
+    "force-exclude": "",
+    "no-cache": "",
+    "cache-dir": "",
+    "stdin-filename": "",
+    "exit-zero": "",
+    "exit-non-zero-on-fix": "",
+    "verbose": "twice for more",
+    "quiet": "",
+    "silent": "",
+    "config": "",
+    "isolated": "",
+    "color": "",
+}
+OTHERWISE = {  # options of ruff that have another name here, or none
+    "target-version": "",
+    "extension": "",
+    "add-noqa": "add-ignores",
+    "add-ignore": "add-ignores",
 }
 OURS = {  # what ruff has nothing like
     "preset": "a set of rules for a purpose: `leaks-only`, `training`, `inference`",
@@ -75,13 +80,19 @@ def named(usage: str) -> list[str]:
     return list(dict.fromkeys(option["name"] for option in _OPTION.finditer(usage)))
 
 
+def counterpart(theirs: str) -> str:
+    """Ours of the same meaning; "" where there is none."""
+    return OTHERWISE.get(theirs, theirs)
+
+
 def table() -> str:
     """Both tables, as Markdown."""
     lines = ["| `ruff check` | `torchmemlint check` | |", "|---|---|---|"]
-    for theirs, (ours, remark) in RUFF.items():
-        lines.append(f"| `--{theirs}` | {f'`--{ours}`' if ours else '-'} | {'' if remark == SAME else remark} |")
+    for theirs, remark in RUFF.items():
+        ours = counterpart(theirs)
+        lines.append(f"| `--{theirs}` | {f'`--{ours}`' if ours else '-'} | {remark} |")
     lines += ["", "Options that ruff has nothing like:", "", "| `torchmemlint check` | |", "|---|---|"]
-    taken = {ours for ours, _ in RUFF.values()}
+    taken = set(map(counterpart, RUFF))
     lines += [f"| `--{name}` | {meaning} |" for name, meaning in OURS.items() if name not in taken]
     return "\n" + "\n".join(lines) + "\n\n"
 
