@@ -180,9 +180,10 @@ class Evidence:
 
     def is_known(self, reference: Ref) -> bool:
         """Is it a network for certain, of a library or of the project?"""
-        if type(reference) is not Object or reference.kind is not Kind.INSTANCE:
-            return type(reference) is Object and reference.kind is Kind.MODULE
-        return self.index.is_network(reference.about.cls)
+        if type(reference) is not Object:
+            return False
+        is_own = reference.kind is Kind.INSTANCE and self.index.is_network(reference.about.cls)
+        return is_own or reference.kind is Kind.MODULE
 
     def _differentiate(self, sources: frozenset[Source], loops: frozenset[Loop], creates: bool) -> None:
         """Note what a backward pass goes through, and of which sources it shows that they have a graph."""
