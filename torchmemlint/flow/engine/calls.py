@@ -341,23 +341,23 @@ def _may_be_own(frame: Frame, target: Ref, name: str) -> bool:
 
 def _library_super(site: CallSite, target: SuperRef, name: str) -> Value:
     """Call a method of a base class that the project does not have: it passes on what it is given."""
-    receiver = target.receiver
+    receiver, index = target.receiver, site.frame.machine.index
     instance = receiver if type(receiver) is Object and receiver.kind is Kind.INSTANCE else None
     cls = target.cls if instance is None else instance.about.cls
-    if (instance is not None or receiver.symbolic) and site.frame.machine.index.is_box(cls):
+    if (instance is not None or receiver.symbolic) and index.is_box(cls):
         return PLAIN if name == "__init__" else containers.method(site, receiver, name, NO_SOURCES)
     if name == "__init__":
-        if site.frame.machine.index.trainer(target.cls) is not None:
+        if index.trainer(target.cls) is not None:
             trainers.hand(site, receiver)
         workers.initialise(site, receiver, target.cls)
         if modules.is_sequential(site, target.cls):
             modules.hold(site, receiver)
+        contracted.hold(site, receiver, index.libraries(target.cls))
     gradients.use_of_all(site.frame, site.state, site.arguments.all(), site.point)
     if name in ("__init__", "__init_subclass__", "__setattr__", "__post_init__", "__enter__", "__exit__"):
         return PLAIN
     if name in modules.METHODS or name in modules.SWITCHES:
         return _module_method(site, receiver, of(receiver), name)
-    index = site.frame.machine.index
     bases = filter(index.is_network_name, index.libraries(target.cls))
     if name == "forward" and not all(map(modules.is_bare_class, bases)):
         return modules.unseen_forward(site, receiver)

@@ -7,6 +7,7 @@ garbage collector finds it, with all that it holds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypeGuard
 
 from torchmemlint.flow.domain.effects import Circle, Hoard
 from torchmemlint.flow.domain.frame import Frame
@@ -85,9 +86,15 @@ def _note_circle(frame: Frame, state: State, start: Ref, point: Point) -> set[Re
     if type(start) is Code:
         sources = sources.union(*(value.graph for _, _, value in _held(state, start)))
     if (heavy or symbols.refs or sources) and not _is_kept(frame, state, start):
-        sole = all(len(value.refs) == 1 and not value.open for _, _, value in way)
+        sole = all(map(_is_sole, (value for _, _, value in way)))
         frame.log(Circle(point, tuple((holder, key) for holder, key, _ in way), heavy, symbols, sources, sole))
     return {holder for holder, _, _ in way}
+
+
+def _is_sole(value: Value) -> bool:
+    """Is it one thing alone? What a library makes is open in what it can do, not in what it is."""
+    one, *more = value.refs or (None,)
+    return one is not None and not more and (not value.open or (type(one) is Object and one.kind is Kind.OPAQUE))
 
 
 def _is_kept(frame: Frame, state: State, made: Ref) -> bool:
@@ -97,7 +104,12 @@ def _is_kept(frame: Frame, state: State, made: Ref) -> bool:
     older = Object.of(made.kind, made.site, made.context, made.about, True)
     outside = [r for r in state.heap.table if is_outside(r)]
     roots = [r for value in (*_variables(frame, state).values(), frame.returned) for r in value.each()]
-    return older in state.heap.table and _reached(state, [*roots, *outside], older)[2] is not None
+    _, came_by, back = _reached(state, [*roots, *outside], older)
+    loop = _loop(frame, made)
+    if back is not None or loop is None or made not in came_by:
+        return back is not None
+    holders = [holder for holder, _, _ in _way(came_by, came_by[made])]
+    return any(_is_container(one) and not is_inside([_begun(frame, one)], loop) for one in holders)
 
 
 def _note_hoards(frame: Frame, state: State, made_here: list[Object]) -> None:
@@ -120,7 +132,7 @@ def _note_hoards(frame: Frame, state: State, made_here: list[Object]) -> None:
                 frame.log(Hoard(Point(made.site, made.context), points, name))
 
 
-def _is_container(holder: Ref) -> bool:
+def _is_container(holder: Ref) -> TypeGuard[Object]:
     return type(holder) is Object and holder.kind in (Kind.LIST, Kind.DICT)
 
 

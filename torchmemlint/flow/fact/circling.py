@@ -2,6 +2,8 @@
 
 Nothing frees them when the last variable lets go of them: their memory waits for the garbage collector, which counts
 objects and knows nothing of how much memory of a device hangs on them. Source: the documentation of Python's `gc`.
+Measured: of 60 networks made in a loop, each in a cycle, 12 to 23 were in memory at once (3 to 150 layers, none to 100
+training steps each; Python 3.11), so that one which is made again and again is doubted only for what has no network.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from torchmemlint.flow.fact.owners import Circling
 from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.ir.blocks import is_inside, layout_of
-from torchmemlint.flow.ir.ops import Op, SetAttribute
+from torchmemlint.flow.ir.defuse import definitions
+from torchmemlint.flow.ir.ops import CallMethod, Op, SetAttribute, Super
 from torchmemlint.knowledge import services
 
 
@@ -30,17 +33,22 @@ def circling(places: Places, engine: Engine, hooks: Hooks, done: Iterable[tuple[
     """Yield what holds itself, of some runs."""
     for run, evidence in done:
         held = {hoard.point.site for hoard in run.effects(fx.Hoard)}
-        for event, circle in run.met(fx.Circle):
+        told: set[tuple[object, ...]] = set()  # a circle is one, whichever of its objects it is entered by
+        for event, circle in sorted(run.met(fx.Circle), key=lambda met: len(met[1].point.chain())):
             loop = repeating(event, circle.point)
             if loop is None or _collects(run, loop) or (_is_hooked(circle.way) and hooks.are_removed):
                 continue
             heavy = [p for p in circle.networks if is_inside((p.site, *p.context), loop)]
             graphs = [s for s in circle.sources if _is_held(evidence, s)]
-            if (heavy or graphs) and held.isdisjoint((circle.point.site, *(p.site for p in heavy))):
-                yield _case(places, engine, evidence, circle, loop, heavy)
+            same = (_turned(circle.way), frozenset(p.site for p in heavy))
+            if (heavy or graphs) and same not in told and held.isdisjoint((circle.point.site, *same[1])):
+                told.add(same)
+                yield _case(places, engine, run, evidence, circle, loop, heavy)
 
 
-def _case(places: Places, engine: Engine, evidence: Evidence, circle: fx.Circle, loop: Op, heavy: list[Point]) -> Case:
+def _case(
+    places: Places, engine: Engine, run: Run, evidence: Evidence, circle: fx.Circle, loop: Op, heavy: list[Point]
+) -> Case:
     closure = type(circle.way[0][0]) is Code
     made = dict.fromkeys(place for p in heavy if (place := places.first(p)) is not None)
     chain = circle.point.chain()
@@ -50,11 +58,11 @@ def _case(places: Places, engine: Engine, evidence: Evidence, circle: fx.Circle,
     return Case(
         place,
         "TML801",
-        evidence.cut | {Doubt.COLLECTED} | (set() if circle.sole else {Doubt.CHOICE}),
+        evidence.cut | (set() if heavy else {Doubt.COLLECTED}) | (set() if circle.sole else {Doubt.CHOICE}),
         loop=places.of(loop),
         graphs=tuple(made)[:1],
         calls=tuple(map(places.of, chain[0 if closure else 1 :])),
-        moves=tuple(_set_at(places, engine, circle.way)),
+        moves=tuple(_closing(places, engine, run, circle.way)),
         about=about,
     )
 
@@ -66,6 +74,12 @@ def repeating(event: Event, point: Point) -> Op | None:
         if (around := next(layout_of(op.owner).loops(op), None)) is not None:
             return around
     return next((site for site in met if isinstance(site, Op) and is_inside(point.chain(), site)), None)
+
+
+def _turned(way: tuple[tuple[Ref, Key], ...]) -> tuple[str, ...]:
+    """Return by what each holds the next, from the one on that comes first in order."""
+    keys = [str(key) for _, key in way]
+    return min(tuple(keys[n:] + keys[:n]) for n in range(len(keys)))
 
 
 def _is_hooked(way: tuple[tuple[Ref, Key], ...]) -> bool:
@@ -90,11 +104,11 @@ def _written(way: tuple[tuple[Ref, Key], ...]) -> str:
         if isinstance(holder, Bound):
             text += f" → {_name(holder)}"
         elif isinstance(holder, Code):
-            text += f" → {_name(holder)}" if text != begin else ""
+            text += f" → {_name(holder)}" if holder is not way[0][0] else ""
             text += f" → {key}" if holder is not way[-1][0] or not isinstance(way[0][0], Code) else ""
         elif isinstance(key, str) and not _is_box(holder):
             text += f".{key}"
-        elif isinstance(key, str | int):
+        elif isinstance(key, str | int) and _is_box(holder):
             text += f"[{key!r}]"
         elif key is not Special.FUNCTION:
             text += "[…]" if key is ELEMENT or isinstance(key, Ref) else ""
@@ -114,10 +128,21 @@ def _name(reference: Ref) -> str:
     return about.cls.name if hasattr(about, "cls") else str(about).rpartition(".")[2]
 
 
-def _set_at(places: Places, engine: Engine, way: tuple[tuple[Ref, Key], ...]) -> Iterator[Place]:
-    """Yield where classes of the project are given the attributes by which one holds the next."""
+def _closing(places: Places, engine: Engine, run: Run, way: tuple[tuple[Ref, Key], ...]) -> Iterator[Place]:
+    """Yield where one is given the next: as an attribute, as a hook, or as a library's object is made with it."""
     for holder, key in way:
-        if type(holder) is Object and holder.kind is Kind.INSTANCE:
+        if isinstance(key, tuple):
+            sites = [hooked.point.site for hooked in run.effects(fx.Hooked) if hooked.owner is holder]
+        elif type(holder) is Object and holder.kind is Kind.INSTANCE:
             methods = (m for cls in engine.index.order(holder.about.cls) for m in cls.methods.values())
-            ops = (op for m in methods for op in m.body if isinstance(op, SetAttribute) and op.name == key)
-            yield from map(places.of, list(ops)[:1])
+            sites = [op for m in methods for op in m.body if _gives(op, key)]
+        else:
+            sites = [holder.site] if type(holder) is Object and holder.kind is Kind.OPAQUE else []
+        yield from map(places.of, [site for site in sites if isinstance(site, Op)][:1])
+
+
+def _gives(op: Op, key: Key) -> bool:
+    """Is an object given something under a key: by setting an attribute, or by the constructor of its base class?"""
+    if isinstance(op, CallMethod) and not isinstance(key, str):
+        return op.name == "__init__" and isinstance(definitions(op.owner).made.get(op.base), Super)
+    return isinstance(op, SetAttribute) and op.name == key

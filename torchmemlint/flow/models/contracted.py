@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from torchmemlint.flow.domain.effects import Move
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import ELEMENT
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.memory import differentiate, sources_of
-from torchmemlint.flow.domain.refs import Object, Ref
+from torchmemlint.flow.domain.refs import Key, Object, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value
 from torchmemlint.flow.domain.values import of as value_of
 from torchmemlint.knowledge import autograd, metrics
@@ -70,6 +72,14 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
     if known.names("passes").has_method(name, of) and site.arguments.positional:
         return site.arguments.positional[0]
     return None
+
+
+def hold(site: CallSite, made: Ref, classes: Iterable[str]) -> None:
+    """Let an object of some library's classes hold what its constructor is given, if that keeps it."""
+    if site.machine.index.contracts.names("keeps").has_method("__init__", classes):
+        named: Iterable[tuple[Key, Value]] = site.arguments.named.items()
+        for key, value in (*enumerate(site.arguments.positional), *named):
+            site.write(value_of(made), key, value, True)
 
 
 def wrapped(site: CallSite) -> Value:

@@ -45,6 +45,8 @@ FUNCTIONS: dict[str, Model] = {
     **settings.FUNCTIONS,
     **workers.FUNCTIONS,
 }
+# utils/data/dataloader.py: DataLoader.__init__
+_HELD_BY_LOADERS = ((0, "dataset"), (3, "sampler"), (4, "batch_sampler"), (6, "collate_fn"), (10, "worker_init_fn"))
 _GETTERS = frozenset({"operator.itemgetter", "operator.attrgetter"})
 _PLAIN = frozenset(
     "argparse configparser csv datetime glob gzip hashlib io json logging math optparse os pathlib platform re shutil "
@@ -116,9 +118,11 @@ def _other(site: CallSite, qualified: str) -> Value:
     made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, qualified)
     if qualified in known.names("loaders"):
         frame.log(Serve(site.point, qualified, containers.spread(state, site.arguments)))
-        data = site.arguments.get(0, "dataset")
-        if data is not None and data.refs:
-            state.heap.put(made, "dataset", data)
+        for place, key in _HELD_BY_LOADERS:
+            held = site.arguments.get(place, key)
+            if held is not None and held.refs:
+                state.heap.put(made, key, held)
+    contracted.hold(site, made, [qualified])
     if qualified in known.names("trainer-arguments"):
         state.heap.drop(made)
         trainers.hold(site, made)

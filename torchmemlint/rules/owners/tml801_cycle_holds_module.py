@@ -34,7 +34,7 @@ def _title(circling: Circling) -> str:
 def _evidence(told: Told) -> Iterator[Evidence]:
     yield told.link(told.case.place, "created here, and part of a reference cycle")
     for place in told.case.moves:
-        yield told.link(place, "this attribute closes the cycle")
+        yield told.link(place, "this closes the cycle")
     for made in told.case.graphs:
         yield told.link(made, "created here, and held by the cycle")
     yield from told.around("another one is created in each iteration")
