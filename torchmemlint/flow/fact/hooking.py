@@ -6,9 +6,9 @@ module comes to hold, and to run, all of them, with whatever they close over.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import cached_property
-from itertools import dropwhile, islice
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, partial
+from itertools import dropwhile, islice, takewhile
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
@@ -20,10 +20,11 @@ from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.fact.owners import Registered
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.fact.sequence import Sequence
-from torchmemlint.flow.ir.blocks import is_inside, operations
-from torchmemlint.flow.ir.control import Enter
+from torchmemlint.flow.ir.blocks import is_inside, layout_of, operations
+from torchmemlint.flow.ir.control import Enter, If
 from torchmemlint.flow.ir.defuse import definitions, operands
-from torchmemlint.flow.ir.ops import CallMethod, Class, Function, Op, Unit
+from torchmemlint.flow.ir.ops import Call, CallMethod, Class, Function, Load, Op, Unit
+from torchmemlint.flow.ir.places import Temp
 from torchmemlint.flow.models.hooks import HANDLE
 
 _TABLES = frozenset("_forward_hooks _forward_pre_hooks _backward_hooks _backward_pre_hooks".split())
@@ -99,10 +100,43 @@ def _is_chosen(event: Event, loop: Loop) -> bool:
 
 def _depends(point: Point, loop: Loop) -> bool:
     """Does what a loop goes through decide what is given a hook, or which one?"""
-    for op in point.chain():
-        if isinstance(loop.site, Op) and op.owner is loop.site.owner:
-            return any(origin is loop.site for origin in definitions(op.owner).origins(*operands(op)))
+    if not isinstance(loop.site, Op):
+        return False
+    start = loop.site.owner
+    told: set[str] = set()  # the parameters of the function at hand that depend on it
+    ops = list(dropwhile(lambda op: op.owner is not start, reversed(point.chain())))
+    for op, inner in zip(ops, [*ops[1:], None], strict=True):
+        is_told = partial(_is_told, op.owner, loop, told)
+        if any(map(is_told, _deciding(op, loop))) or (inner is None and any(map(is_told, operands(op)))):
+            return True
+        told = set(_handed(op, inner.owner, is_told)) if inner is not None else set()
     return False
+
+
+def _is_told(function: Function, loop: Loop, told: set[str], temp: Temp) -> bool:
+    """Is a value of a function made of what the loop goes through, or of parameters that are?"""
+    behind = definitions(function).origins(temp)
+    return any(one is loop.site or (isinstance(one, Load) and one.name.text in told) for one in behind)
+
+
+def _deciding(op: Op, loop: Loop) -> Iterator[Temp]:
+    """Yield the tests that decide whether an operation is reached in an iteration."""
+    around = takewhile(lambda one: one is not loop.site, (one for one, _ in layout_of(op.owner).above(op)))
+    return (one.test for one in around if isinstance(one, If))
+
+
+def _handed(op: Op, function: Function, is_told: Callable[[Temp], bool]) -> Iterator[str]:
+    """Yield the parameters of a function that a call gives what fits a test."""
+    names = [parameter.name for parameter in function.parameters]
+    if not isinstance(op, Call | CallMethod) or op.owner is function.parent:
+        yield from names  # a function within another sees its variables
+        return
+    positional = names[1:] if function.receiver is not None else names
+    for number, given in enumerate(op.arguments):
+        if is_told(given.temp):
+            yield from [given.name] if given.name in names else positional[number : number + 1] or names
+    if isinstance(op, CallMethod) and function.receiver is not None and is_told(op.base):
+        yield names[0]
 
 
 def _outlasts(run: Run, owner: Ref, loop: Loop) -> bool:
