@@ -52,6 +52,15 @@ class Hooks:
             return True
         if any(not function.mentions.isdisjoint(_TABLES) for function in op.owner.unit.functions):
             return True
+        return self._is_left_to_be(op)
+
+    def is_removed(self, hooked: fx.Hooked) -> bool:
+        """Is a hook removed: its handle by itself, or with others that were kept for that?"""
+        op = hooked.point.site
+        return op in self.removed or (isinstance(op, CallMethod) and self._is_left_to_be(op))
+
+    def _is_left_to_be(self, op: CallMethod) -> bool:
+        """Is the handle taken, and is there code that removes some?"""
         return not op.dropped and any(_removes(f) for unit in {op.owner.unit, *self.units} for f in unit.functions)
 
 

@@ -57,12 +57,20 @@ class Hoarding:
     variable: str
 
 
+class Left(enum.Enum):
+    """Why what a hook stores stays."""
+
+    POPPED = "only a hook of backward takes it away"
+    REMOVED = "the hook is removed, and nothing else takes it away"
+    GROWN = "each pass adds to it, and nothing takes anything away"
+
+
 @immutable()
 class Remaining:
     """What the hooks of modules leave behind."""
 
     holder: str  # as it is written in the hook
-    popped: bool  # by a hook of backward? Otherwise it is left by hooks that are removed
+    left: Left
 
 
 Owner: TypeAlias = Caching | OnContext | Skipped | Registered | Circling | Hoarding | Remaining

@@ -5,9 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Evidence, Finding, Fix, Severity
-from torchmemlint.flow.fact.owners import Remaining
+from torchmemlint.flow.fact.owners import Left, Remaining
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
+
+_WORDS = {  # message and fix
+    Left.POPPED: (
+        "`{}` grows with each pass that has no backward: only a backward hook takes from it",
+        "Push only where a backward follows: `if torch.is_grad_enabled():`",
+    ),
+    Left.REMOVED: (
+        "the hook is removed, but `{}` keeps what it has stored, on every module that it was for",
+        "Delete `{}` where the hooks are removed, or collect the tensors in a variable",
+    ),
+    Left.GROWN: (
+        "`{}` gets a tensor from every pass, and nothing takes one away: they pile up in memory",
+        "Keep the last one only, move what you keep to the CPU, or empty `{}` after each pass",
+    ),
+}
+
+
+_PLACES = {
+    Left.POPPED: ("this pass has no backward",),
+    Left.REMOVED: ("the hook is registered here, and removed later",),
+    Left.GROWN: ("the hook is registered here, and never removed", "this pass runs it"),
+}
 
 
 class HookLeftovers(TellingRule):
@@ -15,28 +37,21 @@ class HookLeftovers(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say what stays, and since when."""
-        holder, popped = (about := told.about(Remaining)).holder, about.popped
-        if popped:
-            message = f"`{holder}` grows with each pass that has no backward: only a backward hook takes from it"
-            title = "Push only where a backward follows: `if torch.is_grad_enabled():`"
-        else:
-            message = f"the hook is removed, but `{holder}` keeps what it has stored, on every module that it was for"
-            title = f"Delete `{holder}` where the hooks are removed, or collect the tensors in a variable"
+        holder, left = (about := told.about(Remaining)).holder, about.left
+        message, title = _WORDS[left]
         return told.finding(
             self,
-            message,
-            _evidence(told, popped),
-            severity=Severity.WARNING if popped else Severity.ADVICE,
-            fix=Fix(title, Applicability.HINT),
+            message.format(holder),
+            _evidence(told, left),
+            severity=Severity.ADVICE if left is Left.REMOVED else Severity.WARNING,
+            fix=Fix(title.format(holder), Applicability.HINT),
         )
 
 
-def _evidence(told: Told, popped: bool) -> Iterator[Evidence]:
+def _evidence(told: Told, left: Left) -> Iterator[Evidence]:
     yield told.link(told.case.place, "the hook stores what the pass gives it")
     for place in told.case.moves:
         yield told.link(place, "this hook takes it away, when backward runs")
-    for place in told.case.calls:
-        yield told.link(
-            place, "this pass has no backward" if popped else "the hook is registered here, and removed later"
-        )
+    for place, word in zip(told.case.calls, _PLACES[left], strict=False):
+        yield told.link(place, word)
     yield from told.around("and is repeated by this loop")
