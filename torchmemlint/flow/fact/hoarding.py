@@ -15,6 +15,7 @@ from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.fact.owners import Hoarding
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.ir.blocks import is_inside
+from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Op
 
 
@@ -31,7 +32,7 @@ def hoarding(places: Places, done: Iterable[tuple[Run, Evidence]]) -> Iterator[C
             again = any(
                 type(r) is Object and r.older and _point(r) in networks for _, refs in run.passes() for r in refs
             )
-            if uses and not again and all(_is_within(met, loop) for met in uses):
+            if (uses or any(map(_is_copied, networks))) and not again and all(_is_within(met, loop) for met in uses):
                 told.add(loop)
                 yield _case(places, evidence, hoard, loop)
 
@@ -45,6 +46,11 @@ def _case(places: Places, evidence: Evidence, hoard: fx.Hoard, loop: Op) -> Case
     is_seen = loop.owner.parent is None  # by other files, and by who sits in front of it
     about, doubts = Hoarding(hoard.variable), evidence.cut | ({Doubt.WANTED} if is_seen else set())
     return Case(place, "TML807", doubts, loop=places.of(loop), graphs=made, calls=tuple(calls), about=about)
+
+
+def _is_copied(made: Point) -> bool:
+    """Is it a copy of a network? It has its weights, and need not be run to be worth something."""
+    return isinstance(made.site, Op) and definitions(made.site.owner).called(made.site) == "copy.deepcopy"
 
 
 def _point(reference: Ref) -> Point | None:
