@@ -137,6 +137,12 @@ def texts_of(value: Value) -> frozenset[str]:
     return value.constant.texts if isinstance(value.constant, Texts) else frozenset()
 
 
+def beginnings(value: Value) -> frozenset[str]:
+    """Return how the texts begin of which a value is one: with all of them, or with what is known of one."""
+    known = value.constant.pattern.partition("*")[0] if isinstance(value.constant, Pattern) else ""
+    return frozenset((known,)) if known else texts_of(value)
+
+
 def joined_texts(parts: Sequence[Value]) -> Value:
     """Return the text that consists of some parts: one of a few, or one of which only some parts are known."""
     texts = [texts_of(part) for part in parts]

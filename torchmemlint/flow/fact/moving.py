@@ -8,7 +8,7 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import ELEMENT
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.refs import Behind, Bound, Choice, Code, Object, Point, Ref, path, root
-from torchmemlint.flow.domain.values import Value, texts_of
+from torchmemlint.flow.domain.values import Value, beginnings
 from torchmemlint.flow.fact.loaders import Loader
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.samples import SAMPLING
@@ -50,7 +50,7 @@ def moving(run: Run, built: Mapping[Object, Loader]) -> Iterator[Moved]:
 
 def goes_to_accelerator(device: Value) -> bool:
     """Does a value name an accelerator, or one of a few devices of which one is?"""
-    if any(text.startswith(ACCELERATORS) for text in texts_of(device)) or type(device.constant) is int:
+    if any(text.startswith(ACCELERATORS) for text in beginnings(device)) or type(device.constant) is int:
         return True
     defaults = [r.default for r in device.refs if type(r) is Choice]
     return bool(defaults) and all(isinstance(one, str) and one.startswith(ACCELERATORS) for one in defaults)

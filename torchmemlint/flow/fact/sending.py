@@ -33,7 +33,9 @@ def sent(places: Places, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]
             if any(type(one) is Object and one.about == QUEUE for one in queues) and call.point.chain():
                 moves = {m.point.site: m for m in run.effects(fx.Move) if not (m.to_host or m.device.refs)}
                 site = call.point.chain()[0]
-                moved = _moved(definitions(site.owner), site, moves) if isinstance(site, ops.CallMethod) else None
+                passes = {met.effect.point.site for met in (*run.of(fx.Forward), *run.of(fx.Infer))}
+                flow = definitions(site.owner)
+                moved = _moved(flow, site, moves, passes) if isinstance(site, ops.CallMethod) else None
                 loop = event.loop()
                 if moved is not None:
                     yield places.at(
@@ -46,10 +48,10 @@ def sent(places: Places, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]
                     )
 
 
-def _moved(flow: DefUse, site: ops.CallMethod, moves: Iterable[object]) -> ops.Op | None:
-    """Return what brings to an accelerator what a call is given, or a part of that."""
+def _moved(flow: DefUse, site: ops.CallMethod, moves: Iterable[object], passes: Iterable[object]) -> ops.Op | None:
+    """Return what brings to an accelerator what a call is given, a part of it, or what a network made that of."""
     todo: list[Temp] = [argument.temp for argument in site.arguments[:1]]
-    known, seen = set(moves), set[str]()
+    known, ran, seen = set(moves), set(passes), set[str]()
     for temp in todo:
         op = flow.made.get(temp)
         if op in known:
@@ -61,5 +63,9 @@ def _moved(flow: DefUse, site: ops.CallMethod, moves: Iterable[object]) -> ops.O
                 seen.add(name.text)
                 todo += flow.bound.get(name.text, ())
             case ops.CallMethod(base=base, name=name) if name in _ALIKE:
+                todo.append(base)
+            case ops.Call(arguments=given) | ops.CallMethod(arguments=given) if op in ran:
+                todo += [argument.temp for argument in given]
+            case ops.GetItem(base=base):
                 todo.append(base)
     return None

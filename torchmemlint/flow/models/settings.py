@@ -8,7 +8,7 @@ from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import visible
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import Choice, Counted, Object, Ref
-from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Texts, Value, chosen, constant, of, texts_of
+from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Texts, Value, beginnings, chosen, constant, of
 from torchmemlint.flow.ir.ops import Function
 from torchmemlint.flow.models import builtins, containers
 from torchmemlint.knowledge import settings as known
@@ -98,7 +98,7 @@ def _attributes(site: CallSite) -> Value:
 def _device(site: CallSite) -> Value:
     """`torch.device("cuda")`: as good as its name."""
     given = site.arguments.get(0, "device") or site.value(0, "type")
-    if texts_of(given) or (given.refs and all(type(r) is Choice for r in given.refs)):
+    if beginnings(given) or (given.refs and all(type(r) is Choice for r in given.refs)):
         return given
     symbols = frozenset(r for r in given.refs if r.symbolic)
     made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, "torch.device")

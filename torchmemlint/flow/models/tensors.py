@@ -25,7 +25,7 @@ from torchmemlint.flow.domain.refs import (
     root,
     with_graphs,
 )
-from torchmemlint.flow.domain.values import NO_SOURCES, PLAIN, Texts, Value, one_tensor, with_graph
+from torchmemlint.flow.domain.values import NO_SOURCES, PLAIN, Value, beginnings, one_tensor, with_graph
 from torchmemlint.flow.models import containers, files, gradients, optimizers
 from torchmemlint.knowledge import autograd, operations, torch_api
 
@@ -161,9 +161,9 @@ def goes_to_host(site: CallSite, name: str) -> bool | None:
 
 def is_host(device: Value) -> bool | None:
     """Is it the host that a device is? None where it may be no device."""
-    if isinstance(device.constant, str):
-        return device.constant.startswith("cpu")
-    if isinstance(device.constant, Texts) or type(device.constant) is int:
+    if texts := beginnings(device):
+        return all(text.startswith("cpu") for text in texts)
+    if type(device.constant) is int:
         return False
     if not device.refs or any(type(r) is External or first_key(r) == "dtype" for r in device.refs):
         return None
