@@ -16,8 +16,14 @@ from torchmemlint.flow.fact.logs import Event, Met, Run
 from torchmemlint.flow.fact.moving import is_item
 from torchmemlint.flow.fact.owning import is_of_network
 from torchmemlint.flow.fact.retention import is_chain
+from torchmemlint.flow.ir.blocks import is_inside, layout_of
+from torchmemlint.flow.ir.defuse import definitions
+from torchmemlint.flow.ir.ops import Call, CallMethod
 from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import torch_api
+
+_DRAWING = frozenset({"torch.randn", "torch.rand", "torch.randint", "torch.normal"})
+_MOVING = frozenset({"to", "cuda"})
 
 
 @immutable()
@@ -91,8 +97,20 @@ def _doubts(run: Run, evidence: Evidence, kept: Event, effect: fx.Keep, backward
     over = partial(_over, run)
     items = {s.base for s in run.provenance.ancestors(effect.events) if type(s) is Behind and s.key is ELEMENT}
     items -= set[Ref]().union(*map(over, kept.loops))  # one for all iterations
-    if not any(_is_of_batches(run, evidence, r) for r in over(effect.loop) | items):
+    given = over(effect.loop) | items
+    if not any(_is_of_batches(run, evidence, r) for r in given) and not any(map(_is_drawn, effect.events)):
         yield Doubt.BATCHES
+
+
+def _is_drawn(source: Source) -> bool:
+    """Is it a pass of nothing but random numbers that are drawn for it, as programs do that stand for others?"""
+    site = source.site if type(source) is Graph else None
+    if not isinstance(site, Call | CallMethod):
+        return False
+    flow, loop = definitions(site.owner), next(layout_of(site.owner).loops(site), None)
+    makers = [op for a in site.arguments for op in flow.origins(a.temp) if isinstance(op, Call | CallMethod)]
+    drawn = [op for op in makers if flow.called(op) in _DRAWING and loop is not None and is_inside([op], loop)]
+    return bool(drawn) and all(op in drawn or (isinstance(op, CallMethod) and op.name in _MOVING) for op in makers)
 
 
 def _over(run: Run, loop: Loop) -> set[Ref]:
