@@ -20,8 +20,10 @@ from torchmemlint.engine import checking, pool
 from torchmemlint.engine.one_file import FileResult, Profile, check_bytes, check_file
 from torchmemlint.engine.run import RunReport
 from torchmemlint.engine.runner import Request, run
+from torchmemlint.engine.watching import Watch
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.registry import by_code
+from torchmemlint.source.decoding import LimitReached
 from torchmemlint.source.discovery import discover
 
 LEAK = conftest.LEAK.encode()
@@ -235,3 +237,19 @@ def test_a_worker_that_dies_costs_one_file(three: Path, monkeypatch: pytest.Monk
 def test_limits_of_tables() -> None:
     assert limits_of(read_limits({"time": 5, "size": 0.5})) == Limits(time=5, size=0.5)
     assert limits_of(None) == Limits()
+
+
+def test_waiting_takes_no_processor_time() -> None:
+    watch = Watch(Limits(time=0.5, memory=0))
+    time.sleep(0.6)
+    for _ in range(20):
+        watch()
+    begun = time.process_time()
+    with pytest.raises(LimitReached, match=r"more than 0\.5 seconds"):
+        _go_on(watch, begun + 5)
+    assert time.process_time() - begun < 1
+
+
+def _go_on(watch: Watch, until: float) -> None:
+    while time.process_time() < until:
+        watch()

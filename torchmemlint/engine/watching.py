@@ -17,7 +17,7 @@ from pathlib import Path
 from torchmemlint.config.limits import Limits
 from torchmemlint.source.decoding import LimitReached
 
-_UNTIMED = 4  # questions for each look at the time: the kernel tells it, which takes longer than all else here
+_UNTIMED = 4  # questions for each look at the time
 _BETWEEN = 28  # questions for the time, for each one for the memory: it takes 10 microseconds
 _ROOM = 1.25  # of the memory limit: what is asked for at once, while nobody watches
 _STATM = Path("/proc/self/statm")  # sizes in pages: of the address space, of what is in memory
@@ -34,6 +34,7 @@ class Watch:
         self._limits = limits
         self._also = also or _nothing
         self._until = time.process_time() + limits.time if limits.time else float("inf")
+        self._due = time.monotonic() + limits.time if limits.time else float("inf")  # the kernel is asked from then on
         self._asked = -1
         most = limits.bytes_of_memory
         resident = _pages()[1] if most is not None else 0
@@ -45,10 +46,20 @@ class Watch:
         self._asked += 1
         if self._asked % _UNTIMED:
             return
-        if time.process_time() > self._until:
-            raise too_long(self._limits)
+        if time.monotonic() >= self._due:
+            self._look()
         if self._most is not None and self._asked % _BETWEEN == 0 and _pages()[1] > self._most:
             raise too_much_memory(self._limits)
+
+    def _look(self) -> None:
+        """Ask the kernel for the processor time, which takes long, and when to ask again.
+
+        A thread has no more of it than passes on a clock; so nobody need ask before what is left has passed.
+        """
+        left = self._until - time.process_time()
+        if left < 0:
+            raise too_long(self._limits)
+        self._due = time.monotonic() + left
 
 
 def too_long(limits: Limits) -> LimitReached:
