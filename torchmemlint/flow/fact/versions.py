@@ -90,8 +90,10 @@ def joined(one: State | None, other: State | None) -> State | None:
         return one or other
     held = dict(one.held)
     for key, value in other.held.items():
-        held[key] = held[key] | value if key in held else value
+        known = held.get(key, value)
+        held[key] = known if known is value else known | value
     marks = dict(one.marks)
     for version, mark in other.marks.items():
-        marks[version] = marks[version] | mark if version in marks else mark
+        met = marks.get(version, mark)
+        marks[version] = met if met is mark else met | mark
     return State(held, marks, one.off and other.off, one.evaluating and other.evaluating)

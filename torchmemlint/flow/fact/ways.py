@@ -82,22 +82,23 @@ class Ways:
             self.run(body)
             self._state = _met(*again, self._state)
             again.clear()
-            out = joined(out, self._state.copy() if self._state is not None else None)
+            out = joined(out, self._state)
         self._left.pop()
         self.loops = self.loops[:-1]
         self._state = _met(*left, self._branch(out, orelse))
 
     def _branch(self, start: State | None, block: list[Op]) -> State | None:
-        self._state = start.copy() if start is not None else None
+        """Go through a block. The state that it starts from is changed."""
+        self._state = start
         self.run(block)
         return self._state
 
     def _if(self, op: If) -> None:
-        start = self.state
+        other = self.state
+        start = other.copy()
         ends = []
-        for block, holds in ((op.then, True), (op.orelse, False)):
-            begin = start.copy()
-            begin.evaluating = start.evaluating or self._is_evaluating(op.test, holds)
+        for begin, block, holds in ((start, op.then, True), (other, op.orelse, False)):
+            begin.evaluating = begin.evaluating or self._is_evaluating(op.test, holds)
             ends.append(self._branch(begin, block))
         self._state = joined(*ends)
 
@@ -118,10 +119,12 @@ class Ways:
         self._state = None
 
     def _try(self, op: Try) -> None:
-        start = self.state.copy()
-        done = self._branch(start, op.body)
-        failed = joined(start, done)
-        end = _met(self._branch(done, op.orelse), *(self._branch(failed, handler.body) for handler in op.handlers))
+        start = self.state
+        done = self._branch(start.copy(), op.body)
+        failed = joined(start, done) or start
+        ends = [self._branch(done, op.orelse)]
+        ends += [self._branch(failed.copy(), handler.body) for handler in op.handlers]
+        end = _met(*ends)
         self._state = self._branch(end if end is not None else failed, op.final)
         if end is None:
             self._state = None
