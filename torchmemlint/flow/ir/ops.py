@@ -387,7 +387,7 @@ class Unit:
     """A file."""
 
     name: str  # dotted module name, as far as it is known
-    module: Function = None  # type: ignore[assignment]  # set by the lowering
+    module: Function = field(init=False)  # set by the lowering
     functions: list[Function] = field(default_factory=list)  # all of them, the module's body first
     classes: list[Class] = field(default_factory=list)
     stored: set[str] = field(default_factory=set)  # attributes that are assigned to outside of constructors
