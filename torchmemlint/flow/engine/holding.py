@@ -123,10 +123,13 @@ def _note_hoards(frame: Frame, state: State, made_here: list[Object]) -> None:
         elsewhere = _reached(state, [*roots, *frame.returned.refs], None)[0]  # who is given it says what becomes of it
         heavy = {made: found for made, found in heavy.items() if made not in elsewhere}
     for name, value in _variables(frame, state).items() if heavy else ():
-        came_by = _reached(state, value.each(), None)[1]
+        own = [r for r in value.each() if not is_outside(r)]  # an imported file, or a class, is no variable's alone
+        came_by = _reached(state, own, None)[1]
         for made in [made for made in heavy if made in came_by]:
-            holders = [holder for holder, _, _ in _way(came_by, came_by[made])]
+            way = _way(came_by, came_by[made])
+            holders = [holder for holder, _, _ in way]
             held = made.older or _is_in_rows(frame, loops[made], holders)
+            held = held and not any(isinstance(key, tuple) and key[0] == "hook" for _, key, _ in way)  # see TML802
             if held and any(map(_is_container, holders)) and not any(_is_module(frame, one) for one in holders):
                 points = tuple(Point(r.site, r.context) for r in heavy.pop(made) if type(r) is Object)
                 frame.log(Hoard(Point(made.site, made.context), points, name))

@@ -265,7 +265,7 @@ def _make(frame: Frame, state: State, op: ops.Make) -> None:
 
 def _collect(frame: Frame, state: State, op: ops.Collect) -> None:
     key = ELEMENT if op.key is None else key_of(frame, op.key)
-    write(frame, state, frame.temps[op.box], key, frame.temps[op.src], frame.at(op))
+    write(frame, state, frame.temps[op.box], key, frame.temps[op.src], frame.at(op), weak=op.key is None)
     if op.key is None and frame.loops and frame.loops[-1] in frame.bounded:
         containers.shorten(state, frame.temps[op.box])
 

@@ -21,11 +21,13 @@ from torchmemlint.flow.fact.hooking import Hooks
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.fact.owners import Circling
+from torchmemlint.flow.fact.owning import constructs_network
 from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.ir.blocks import is_inside, layout_of
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import CallMethod, Op, SetAttribute, Super
+from torchmemlint.flow.names.index import Index
 from torchmemlint.knowledge import services
 
 
@@ -35,7 +37,7 @@ def circling(places: Places, engine: Engine, hooks: Hooks, done: Iterable[tuple[
         held = {hoard.point.site for hoard in run.effects(fx.Hoard)}
         told: set[tuple[object, ...]] = set()  # a circle is one, whichever of its objects it is entered by
         for event, circle in sorted(run.met(fx.Circle), key=lambda met: len(met[1].point.chain())):
-            loop = repeating(event, circle.point)
+            loop = repeating(engine.index, event, circle.point)
             if loop is None or _collects(run, loop) or (_is_hooked(circle.way) and hooks.are_removed):
                 continue
             heavy = [p for p in circle.networks if is_inside((p.site, *p.context), loop)]
@@ -67,13 +69,18 @@ def _case(
     )
 
 
-def repeating(event: Event, point: Point) -> Op | None:
-    """Return the innermost loop that makes something again and again: one of those met, or around the calls."""
-    met = {loop.site for loop in event.loops}
+def repeating(index: Index, event: Event, point: Point) -> Op | None:
+    """Return the innermost loop that makes something again and again: one of those met, or around the calls.
+
+    One in the constructor of a network makes its parts, which live as long as the network.
+    """
+    met = [loop.site for loop in event.loops if isinstance(loop.site, Op)]
     for op in point.chain():
-        if (around := next(layout_of(op.owner).loops(op), None)) is not None:
+        around = next(layout_of(op.owner).loops(op), None)
+        if around is not None and not constructs_network(index, Point(around)):
             return around
-    return next((site for site in met if isinstance(site, Op) and is_inside(point.chain(), site)), None)
+    around_all = (site for site in met if is_inside(point.chain(), site))
+    return next((site for site in around_all if not constructs_network(index, Point(site))), None)
 
 
 def _turned(way: tuple[tuple[Ref, Key], ...]) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ def hoarding(places: Places, done: Iterable[tuple[Run, Evidence]]) -> Iterator[C
     for run, evidence in done:
         told: set[Op] = set()
         for event, hoard in run.met(fx.Hoard):
-            loop = repeating(event, hoard.point)
+            loop = repeating(evidence.index, event, hoard.point)
             networks = {p for p in hoard.networks if loop is not None and is_inside((p.site, *p.context), loop)}
             if loop is None or loop in told or not networks:
                 continue

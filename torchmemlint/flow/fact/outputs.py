@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.manners import Stored
 from torchmemlint.flow.domain.provenance import Numbers
-from torchmemlint.flow.domain.refs import Bare, Phi, Point, Slot, root
+from torchmemlint.flow.domain.refs import Bare, Phi, Point, Site, Slot, root
 from torchmemlint.flow.fact.collecting import is_collection
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
@@ -23,10 +23,11 @@ from torchmemlint.flow.ir.places import NO_TEMP
 def kept_whole(places: Places, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
     """Yield where objects with the tensors of each step pile up whose tensors nothing reads afterwards."""
     for run, evidence in done:
+        short = {event.effect.loop.site for event in run.repeats if event.effect.bounded}
         for keep in run.effects(fx.Keep):
             if not is_collection(keep) or keep.stored is not Stored.HOLDER or not keep.point.chain():
                 continue
-            steps = _steps(keep)
+            steps = _steps(keep, short)
             returned = run.provenance.ancestors(run.returned, numbers=Numbers.ALL)
             if steps is None or keep.phi in returned or evidence.is_read(keep.phi):
                 continue
@@ -54,13 +55,14 @@ def _loaded(function: Function) -> set[str]:
     return {one.name.text if isinstance(one, Load) else one for one in found if isinstance(one, Load | str)}
 
 
-def _steps(keep: fx.Keep) -> Op | None:
+def _steps(keep: fx.Keep, short: Container[Site]) -> Op | None:
     """Return the loop whose steps made what an object holds that is kept, and that was over before it was.
 
-    A single tensor is none of each step, be it made in a loop.
+    A single tensor is none of each step, be it made in a loop. `short`: loops over a few things that are written out.
     """
     made = [root(s) for s in sorted(keep.sources, key=lambda source: source.serial)]
-    inner = {s: loop for s in made if type(s) is Bare and not s.host and (loop := _loop_of(keep, s)) is not None}
+    bare = [s for s in made if type(s) is Bare and not s.host]
+    inner = {s: loop for s in bare if (loop := _loop_of(keep, s)) is not None and loop not in short}
     lists = any(type(s) is Phi and s.holder is not None and s.loop is not keep.loop for s in keep.sources)
     return next(iter(inner.values())) if inner and (lists or len(inner) > 1) else None
 
