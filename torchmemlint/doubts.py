@@ -56,6 +56,7 @@ class Doubt(enum.Enum):
     CHOICE = "what is stored there depends on a value: it may be something else"
     COLLECTED = "the garbage collector may run often enough to free it in time"
     WANTED = "it may be kept on purpose, for code that was not seen"
+    LATER = "what is done with it later was seen only in part: its parameters may be read or saved"
     ONCE = "nothing in this project calls it repeatedly: it may run only once"
 
     @property

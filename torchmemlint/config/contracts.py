@@ -65,6 +65,12 @@ VOCABULARY = (
         "acme.Model.sample",
     ),
     Term(
+        "generates",
+        "Methods that give, with `return_dict_in_generate=True`, an object with tensors of every step, as `generate` "
+        "of transformers does.",
+        "acme.Model.generate",
+    ),
+    Term(
         "inference-objects",
         "Classes and functions whose objects turn gradients off themselves when they are called.",
         "acme.predictor",

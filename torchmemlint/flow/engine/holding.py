@@ -130,9 +130,21 @@ def _note_hoards(frame: Frame, state: State, made_here: list[Object]) -> None:
             holders = [holder for holder, _, _ in way]
             held = made.older or _is_in_rows(frame, loops[made], holders)
             held = held and not any(isinstance(key, tuple) and key[0] == "hook" for _, key, _ in way)  # see TML802
+            held = held and not any(_is_shortened(frame, state, holder) for holder in holders)
+            held = held and not _is_cut_short(frame, name)
             if held and any(map(_is_container, holders)) and not any(_is_module(frame, one) for one in holders):
                 points = tuple(Point(r.site, r.context) for r in heavy.pop(made) if type(r) is Object)
                 frame.log(Hoard(Point(made.site, made.context), points, name))
+
+
+def _is_shortened(frame: Frame, state: State, holder: Ref) -> bool:
+    """Does a loop remove what a container holds, or does that push older elements out?"""
+    return state.heap.get(holder, Special.BOUNDED) is not None or any(holder in gone for gone in frame.erased.values())
+
+
+def _is_cut_short(frame: Frame, name: str) -> bool:
+    """Does a loop put a part of a list in the place of it?"""
+    return any(note.part for places in frame.writes.values() for note in places.get((None, name), ()))
 
 
 def _is_container(holder: Ref) -> TypeGuard[Object]:

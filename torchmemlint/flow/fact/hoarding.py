@@ -29,9 +29,8 @@ def hoarding(places: Places, done: Iterable[tuple[Run, Evidence]]) -> Iterator[C
             if loop is None or loop in told or not networks:
                 continue
             uses = [met for met, refs in _uses(run) if any(_point(r) in networks for r in refs)]
-            again = any(
-                type(r) is Object and r.older and _point(r) in networks for _, refs in run.passes() for r in refs
-            )
+            older = [r for _, refs in run.passes() for r in refs if type(r) is Object and r.older]
+            again = any(_point(part) in networks for part in reachable(run.state, older))
             if (uses or any(map(_is_copied, networks))) and not again and all(_is_within(met, loop) for met in uses):
                 told.add(loop)
                 yield _case(places, evidence, hoard, loop)
@@ -44,7 +43,7 @@ def _case(places: Places, evidence: Evidence, hoard: fx.Hoard, loop: Op) -> Case
     place, *calls = map(places.of, chain[number:])
     made = tuple(dict.fromkeys(at for p in hoard.networks if (at := places.first(p)) is not None))[:1]
     is_seen = loop.owner.parent is None  # by other files, and by who sits in front of it
-    about, doubts = Hoarding(hoard.variable), evidence.cut | ({Doubt.WANTED} if is_seen else set())
+    about, doubts = Hoarding(hoard.variable), evidence.cut | {Doubt.LATER} | ({Doubt.WANTED} if is_seen else set())
     return Case(place, "TML807", doubts, loop=places.of(loop), graphs=made, calls=tuple(calls), about=about)
 
 
@@ -63,9 +62,9 @@ def _is_within(event: Event, loop: Op) -> bool:
 
 def _uses(run: Run) -> Iterator[tuple[Event, Iterable[Ref]]]:
     """Yield where networks are run, stepped, or handed to what was not seen, which the caller of an entry is, too."""
-    yield from run.passes()
+    yield from ((met, reachable(run.state, refs)) for met, refs in run.passes())
     yield from ((met, reachable(run.state, step.holder.refs)) for met, step in run.met(fx.Step))
-    yield from ((met, (use.reference,)) for met, use in run.met(fx.Use))
+    yield from ((met, reachable(run.state, [use.reference])) for met, use in run.met(fx.Use))
     for met, call in run.calls():
         values = [*call.arguments.all(), call.receiver if isinstance(call, fx.InvokeMethod) else call.callee]
         yield met, reachable(run.state, [r for value in values for r in value.refs])

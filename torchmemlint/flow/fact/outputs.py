@@ -18,6 +18,7 @@ from torchmemlint.flow.ir.blocks import is_inside, layout_of, operations
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import CallMethod, Function, GetAttribute, Load, Op, SetItem
 from torchmemlint.flow.ir.places import NO_TEMP
+from torchmemlint.flow.names.index import Index
 
 
 def kept_whole(places: Places, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
@@ -27,15 +28,24 @@ def kept_whole(places: Places, done: Iterable[tuple[Run, Evidence]]) -> Iterator
         for keep in run.effects(fx.Keep):
             if not is_collection(keep) or keep.stored is not Stored.HOLDER or not keep.point.chain():
                 continue
-            steps = _steps(keep, short)
+            whole = _generated(evidence.index, keep)
+            steps = _steps(keep, short) if whole is None else None
             returned = run.provenance.ancestors(run.returned, numbers=Numbers.ALL)
-            if steps is None or keep.phi in returned or evidence.is_read(keep.phi):
+            if (steps is None and whole is None) or keep.phi in returned or evidence.is_read(keep.phi):
                 continue
             holder, site = keep.place[0], keep.loop.site
             is_seen = holder is None or holder in run.lasting() or holder in run.given()
             doubts = evidence.cut | ({Doubt.WANTED} if is_seen or _may_be_read(keep) else set())
             around = places.of(site) if isinstance(site, Op) else None
-            yield places.at(keep.point, "TML512", doubts, loop=around, graphs=(places.of(steps),))
+            made = {"graphs": (places.of(steps),)} if steps is not None else {"moves": (places.of(whole),)}
+            yield places.at(keep.point, "TML512", doubts, loop=around, **made)
+
+
+def _generated(index: Index, keep: fx.Keep) -> Op | None:
+    """Return the call of a library that has given an object with tensors of each step, which is kept."""
+    names = index.contracts.names("generates")
+    sites = (s.site for s in sorted(map(root, keep.sources), key=lambda source: source.serial) if type(s) is Bare)
+    return next((op for op in sites if isinstance(op, CallMethod) and names.has_method(op.name)), None)
 
 
 def _may_be_read(keep: fx.Keep) -> bool:

@@ -18,7 +18,7 @@ from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.fact.services import innermost
 from torchmemlint.flow.ir import ops
-from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.blocks import is_inside, operations
 
 _ZEROING = "zero_grad"
 _MAY_RESET = frozenset({_ZEROING, "step"})  # of an optimizer that was not seen, which uses such gradients itself
@@ -54,8 +54,10 @@ def _is_reset(run: Run, event: Event) -> bool:
         return True
     if any(one.name == _GIVEN for one in getattr(site, "arguments", ())):
         return True
+    around = [loop.site for loop in event.loops if isinstance(loop.site, ops.Op)]
     functions = (f for f in site.owner.unit.functions if "grad" in f.mentions)
-    return any(_replaces(op) for f in functions for op in operations(f.body))
+    replacing = [op for f in functions for op in operations(f.body) if _replaces(op)]
+    return any(op.owner is not site.owner or any(is_inside((op,), loop) for loop in around) for op in replacing)
 
 
 def _replaces(op: ops.Op) -> bool:

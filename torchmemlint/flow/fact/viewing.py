@@ -55,7 +55,7 @@ def viewed(places: Places, engine: Engine, done: Iterable[tuple[Run, Evidence]])
 
 
 def _view(point: Point) -> tuple[ops.Op, ops.Op] | None:
-    """Return what is stored there, and the index that makes it a view of one of many; None if it is none."""
+    """Return what is stored there, by itself or in a row, and the index that makes it a view; None if it is none."""
     op = point.site
     match op:
         case ops.CallMethod(arguments=(argument,)):
@@ -65,8 +65,13 @@ def _view(point: Point) -> tuple[ops.Op, ops.Op] | None:
         case _:
             return None
     flow = definitions(op.owner)
-    stored, item = flow.made.get(temp), _index(op.owner, temp)
-    return (stored, item) if stored is not None and item is not None else None
+    row = flow.made.get(temp)
+    parts = [entry.temp for entry in row.entries] if isinstance(row, ops.Make) else [temp]
+    views = [(stored, item) for part in parts if (stored := flow.made.get(part)) and (item := _index(op.owner, part))]
+    if len(views) != 1 or not isinstance(views[0][1], ops.GetItem):
+        return None  # none, or several parts of one whole
+    whole = flow.path(views[0][1].base)
+    return views[0] if not whole or whole not in map(flow.path, parts) else None
 
 
 def _index(function: ops.Function, temp: Temp) -> ops.Op | None:

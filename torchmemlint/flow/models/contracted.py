@@ -13,6 +13,7 @@ from torchmemlint.flow.domain.memory import differentiate, sources_of
 from torchmemlint.flow.domain.refs import Key, Object, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value
 from torchmemlint.flow.domain.values import of as value_of
+from torchmemlint.flow.models import generating
 from torchmemlint.knowledge import autograd, metrics
 from torchmemlint.knowledge.contracts import Contracts
 
@@ -49,6 +50,8 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
     if name not in known.methods:
         return None
     of = owners(target)
+    if known.names("generates").has_method(name, of):
+        return generating.generated(site)
     if known.names("runs-without-gradients").has_method(name, of):
         return Value(open=True)
     if known.names("differentiates").has_method(name, of):

@@ -170,10 +170,14 @@ def use_of_all(frame: Frame, state: State, given: Iterable[Value], point: Point,
 
 
 def hand(frame: Frame, state: State, given: Iterable[Value], point: Point) -> None:
-    """Note that a function of a library is given networks, their parameters, or functions that it may call."""
+    """Note that a function of a library is given networks, their parameters, or functions that it may call.
+
+    Whether what a caller gave is one of these is for the caller to say.
+    """
     for r in sorted(contained(state, given), key=lambda r: r.serial):
         if (
             is_network(frame, r)
+            or (r.symbolic and not frame.entry)
             or type(r) in (Parameters, Code, Bound)
             or (type(r) is Object and r.kind is Kind.OPTIMIZER)
         ):

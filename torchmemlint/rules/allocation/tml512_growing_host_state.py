@@ -13,6 +13,7 @@ class GrowingHostState(TellingRule):
     def tell(self, told: Told) -> Finding:
         """Say what keeps the outputs, and what makes them large."""
         links = [told.link(step, "every step of this loop adds tensors to it") for step in told.case.graphs]
+        links += [told.link(call, "its result holds a tensor of each layer or token") for call in told.case.moves]
         return told.finding(
             self,
             f"`{told.text_of(told.case.place)}` keeps the whole output of every request: the tensors of each step",
