@@ -91,7 +91,7 @@ class Claim(enum.Enum):
     HELD = "something is held that nothing needs"
 
 
-OF_WORTH = frozenset({Doubt.LITTLE, Doubt.SIZE, Doubt.COLLECTED})
+OF_WORTH = frozenset({Doubt.LITTLE, Doubt.SIZE, Doubt.COLLECTED, Doubt.LATER})
 """Doubts whether what is found is worth a change, not whether it is so."""
 
 
