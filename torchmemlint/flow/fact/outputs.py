@@ -37,8 +37,9 @@ def kept_whole(places: Places, done: Iterable[tuple[Run, Evidence]]) -> Iterator
             is_seen = holder is None or holder in run.lasting() or holder in run.given()
             doubts = evidence.cut | ({Doubt.WANTED} if is_seen or _may_be_read(keep) else set())
             around = places.of(site) if isinstance(site, Op) else None
-            made = {"graphs": (places.of(steps),)} if steps is not None else {"moves": (places.of(whole),)}
-            yield places.at(keep.point, "TML512", doubts, loop=around, **made)
+            graphs = (places.of(steps),) if steps is not None else ()
+            moves = (places.of(whole),) if whole is not None else ()
+            yield places.at(keep.point, "TML512", doubts, loop=around, graphs=graphs, moves=moves)
 
 
 def _generated(index: Index, keep: fx.Keep) -> Op | None:
