@@ -48,3 +48,25 @@ class WeighedLoss(nn.Module):
 @pytest.mark.parametrize("program", [KEPT_METHODS, WEIGHED])
 def test_a_guess_is_not_told(program: str) -> None:
     assert check_source(program, settings={"confidence": "possible", "select": ["TML1", "TML2"]}) == []
+
+
+ACTING = """
+import torch
+
+
+class Player:
+    def __init__(self, learner):
+        self.learner = learner
+
+    def {name}(self, observation):
+        action, _ = self.learner.actor(torch.as_tensor(observation, device="cuda"))
+        return action.detach().cpu().numpy()
+"""
+
+
+@pytest.mark.parametrize("name", ["choose", "predict"])
+def test_a_method_whose_result_is_detached_for_an_array_may_run_a_network(name: str) -> None:
+    settings = {"confidence": "possible", "select": ["TML2"]}
+    (found,) = check_source(ACTING.format(name=name), settings=settings)
+    assert (found.code, found.confidence.value) == ("TML203", "possible")
+    assert check_source(ACTING.format(name=name), settings={"select": ["TML2"]}) == []

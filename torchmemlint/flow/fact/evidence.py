@@ -42,10 +42,6 @@ _READINGS = [reading for reading in Reading if reading not in GOING_ON]
 CERTAIN: frozenset[Doubt] = frozenset()
 
 
-def _is_open(mode: Mode | ModeOf | None) -> bool:
-    return mode is Mode.EITHER or isinstance(mode, ModeOf)
-
-
 def _is_remembered(event: Event) -> bool:
     """Does it happen only if a module was in training mode before?"""
     return any(isinstance(test, fx.Fork) and gradients.is_remembered(test.test) for test in event.branches)
@@ -153,7 +149,8 @@ class Evidence:
                 if backward.creates is creates:
                     self._differentiate(backward.sources, event.loops, creates)
         known, self.networks = self.networks, self.networks | self._detached_callees()
-        self.unsure |= set() if self.differentiated or self._is_for_users else self.networks - known
+        new = self.networks - known
+        self.unsure |= new - self.called if self.differentiated or self._is_for_users else new  # a method may do else
         self.networks -= {r for r in self.networks if r in pipelines or contracted.is_metric(r)}  # they record no graph
         for read in run.effects(fx.Read):
             found = run.provenance.ancestors(read.sources, numbers=_FOLLOWED.get(read.reading, Numbers.NONE))
@@ -166,12 +163,14 @@ class Evidence:
         """Return networks: called, and detached beside training or for an array, with no trained graph in it."""
         found: set[Ref] = set()
         detached = self.methods.operands(self.detached if self.differentiated else self.detached & stripped(self.run))
-        for call in self.run.effects(fx.Invoke) if detached else ():
+        for call in self.run.unseen() if detached else ():
+            if call.result not in detached or not self.methods.may_run(call, self.made, self.run):
+                continue
             arguments = call.arguments.all()
             given = {s for value in arguments for s in value.graph if self._is_called(s)}
             runs = any(r in self.called or self.is_known(r) for value in arguments for r in value.refs)
-            if call.result in detached and given.isdisjoint(self.differentiated) and not runs:
-                found |= call.callee.refs
+            if given.isdisjoint(self.differentiated) and not runs:
+                found |= self.callees[call.result]
         return found
 
     def is_network(self, reference: Ref) -> bool:
@@ -287,7 +286,8 @@ class Evidence:
 
     def _is_mode_open(self, source: Source) -> bool:
         """Is it not known whether gradients are enabled where a source begins, and does no backward show it?"""
-        return _is_open(self.modes.get(source)) and source not in self.recorded
+        mode = self.modes.get(source)
+        return (mode is Mode.EITHER or isinstance(mode, ModeOf)) and source not in self.recorded
 
     def _is_from_passes(self, result: Source) -> bool:
         """Is a result made of what passes gave? Then it may be a formula, and the tensor's graph be theirs."""

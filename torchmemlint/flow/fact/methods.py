@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from torchmemlint.closure import closure
-from torchmemlint.flow.domain.effects import InvokeMethod, Read
+from torchmemlint.flow.domain.effects import Invoke, InvokeMethod, Read
 from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.provenance import Numbers
-from torchmemlint.flow.domain.refs import NO_PATH, Bare, Behind, Ref, Source, first_key, root
+from torchmemlint.flow.domain.refs import NO_PATH, Bare, Behind, Ref, Result, Source, first_key, root
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.knowledge import operations
 from torchmemlint.knowledge.contracts import Contracts
@@ -60,6 +60,17 @@ class Methods:
         calls = self._all
         given = closure([root(result)], lambda made: map(root, calls[made].receiver.refs) if made in calls else ())
         return not given.isdisjoint(self._calls)
+
+    def may_run(self, call: Invoke | InvokeMethod, made: set[Source], run: Run) -> bool:
+        """May a call run a network? A method may with inputs, of no tensor, and of what lasts: no call gave it.
+
+        `made` are calls that begin no pass. Its own methods a run follows, or was cut before.
+        """
+        if isinstance(call, Invoke):
+            return True
+        if call.result in made or self.passes_on(call.result) or run.receiver in call.receiver.refs:
+            return False
+        return all(type(root(r)) is not Result or root(r) in run.lasting() for r in call.receiver.refs)
 
     def operation(self, result: Source) -> Operation | None:
         """Return the operation of torch that gave a result, or the whole that it is a part of; None for others."""

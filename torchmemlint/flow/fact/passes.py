@@ -349,11 +349,13 @@ class Passes:
         return frozenset({Doubt.TURN}) if cls is not None and roles.takes_turns(self.engine, cls) else frozenset()
 
     def _of_kind(self, point: Point, source: Source, module: frozenset[Ref]) -> frozenset[Doubt]:
-        """Return the doubt whether a network that was not seen needs its graph to differentiate in its forward."""
+        """Return the doubt whether an unseen network differentiates in forward: by inputs that ask for gradients."""
         if not any(map(_is_unseen, module)):
             return frozenset()
-        asked = {source, *(self.run.asked() - self.run.read_gradients())}
-        if self._has_derivatives(source) or any(type(s) is Leaf or s in asked for s in self._leaves(source)):
+        read = self.run.read_gradients()  # what the run itself has asked for
+        asked, made = {source, *(self.run.asked() - read)}, {r.site for r in read if type(r) is Object}
+        leaves = (s for s in self._leaves(source) if type(s) is not Leaf or s.site not in made)
+        if self._has_derivatives(source) or any(type(s) is Leaf or s in asked for s in leaves):
             return frozenset({Doubt.INSIDE})
         inside = self._differentiate_inside({function.unit for function in self._functions(point)})
         if not inside and any(type(root(r)) is Result for r in module):  # it is looked up by a name, or made elsewhere
