@@ -146,6 +146,102 @@ def test_a_program_without_tensors(
     assert "at the peak" not in shown.out
 
 
+KEEPING = """\
+import copy
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 64)).to("{device}")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+kept = []
+for step in range({steps}):
+    x = torch.randn(8, 64, device="{device}")
+    out = model(x)
+    loss = (out - x).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    {keep}
+"""
+WHOLE = 4 * (64 * 512 + 512 + 512 * 64 + 64)
+
+
+def traced(tmp_path: Path, backend: str, capsys: pytest.CaptureFixture[str], **holes: object) -> tuple[int, str]:
+    program = tmp_path / "keep.py"
+    program.write_text(KEEPING.format(**holes))
+    code = main(["trace", "--isolated", "--backend", backend, "-q", str(program)])
+    return code, capsys.readouterr().out
+
+
+def test_what_is_kept_each_eighth_step_is_no_all_clear(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keep = "if step % 8 == 7: kept.append(copy.deepcopy(model.state_dict()))"
+    code, shown = traced(tmp_path, "cpu", capsys, device="cpu", steps=30, keep=keep)
+    assert code == 0
+    assert "\nKept now and then, in too few turns to tell whether it goes on\n" in shown
+    assert f"{WHOLE / 1024:.1f} KiB" in shown
+    assert "keep.py:15, 3 times in 30 steps; none is freed" in shown
+    assert "\n1 line keeps more now and then: give it more --steps to tell whether it grows." in shown
+    assert "No growth" not in shown
+
+
+def test_what_is_replaced_each_eighth_step_is_clear(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keep = "if step % 8 == 7: kept = [copy.deepcopy(model.state_dict())]"
+    code, shown = traced(tmp_path, "cpu", capsys, device="cpu", steps=30, keep=keep)
+    assert (code, "Kept now and then" in shown) == (0, False)
+    assert "\nNo growth from step to step in 30 steps." in shown
+
+
+def test_growth_on_the_host_beside_a_gpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, shown = traced(tmp_path, "simulated", capsys, device="cuda", steps=20, keep="kept.append(out.detach().cpu())")
+    assert code == 1
+    assert "keep.py:15  +2.0 KiB of CPU memory per step of optimizer 1" in shown
+    code, shown = traced(tmp_path, "simulated", capsys, device="cuda", steps=20, keep="kept.append(loss.cpu().item())")
+    assert code == 0
+    assert "\nNo growth from step to step in 20 steps." in shown
+
+
+def test_too_few_turns_are_no_all_clear(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, shown = traced(tmp_path, "cpu", capsys, device="cpu", steps=4, keep="kept.append(out)")
+    assert code == 0
+    assert "\nToo few turns to tell what grows: 4." in shown
+
+
+EPOCHS = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+model = nn.Linear(16, 512)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def epoch():
+    outs = []
+    for x in DataLoader(torch.randn(80, 16), batch_size=8):
+        out = model(x)
+        optimizer.zero_grad()
+        out.pow(2).mean().backward()
+        optimizer.step()
+        outs.append(out)
+    return torch.cat(outs).mean().item()
+
+
+for _ in range(2):
+    epoch()
+"""
+
+
+def test_what_an_epoch_collects_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "epochs.py"
+    program.write_text(EPOCHS)
+    assert main(["trace", "--isolated", "--backend", "cpu", "-q", str(program)]) == 0
+    shown = capsys.readouterr().out
+    assert "collected, and used later" in shown
+    assert "epochs.py:16" in shown
+    assert "grows    16,384 B, 1 storages" in shown  # 8 x 512 floats
+    assert "epochs.py:16 collects 16.0 KiB per " in shown.splitlines()[-1]
+
+
 def test_the_programs_output_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,11 +20,14 @@ from torchmemlint.runtime.holders import Holder
 from torchmemlint.runtime.idle import Idle
 from torchmemlint.runtime.ledger import Site
 from torchmemlint.runtime.results import RunResult
+from torchmemlint.runtime.seldom import Seldom
 from torchmemlint.runtime.trace_report import TracedLeak, TraceReport
 from torchmemlint.runtime.uses import Unneeded
 from torchmemlint.sizes import format_size
 
 _LINES = 8
+_TOO_FEW = WARM_UP + FEWEST + 1
+"""Turns by which growth cannot be told."""
 _MADE = 4
 _UNITS = {
     "optimizer": "step of {}",
@@ -95,7 +98,7 @@ class _Words:
             yield "until", f"some time after each pass of the loop{others}"
         if leak.block_bytes is not None and leak.block_bytes != leak.bytes_per_turn:
             yield "blocks", f"{leak.block_bytes:,.0f} B of the allocator's blocks"
-        if leak.holder is None:
+        if leak.holder is None and not leak.on_host:  # nobody looks for holders there
             yield "kept by", "unknown: no name of the program reaches it"
         for holder in () if leak.holder is None else (leak.holder, *leak.also):
             yield "kept by", _holder(holder)
@@ -159,6 +162,12 @@ class _Words:
             kept = "" if part.holder is None else f", kept by {_holder(part.holder)}"
             yield format_size(part.nbytes), f"{part.nbytes / one.peak:4.0%}  {part.kind.label} made at {made}{kept}"
 
+    def seldom(self, one: Seldom) -> tuple[str, str]:
+        """What a line keeps each time, and how often it did."""
+        return format_size(
+            one.nbytes
+        ), f"at {self.place(one.line)}, {one.times} times in {one.steps} steps; none is freed"
+
     def unneeded(self, one: Unneeded) -> Iterator[tuple[str, str]]:
         """The lines that saved activations for them, and the gradients themselves."""
         for site, nbytes in one.saved[:_LINES]:
@@ -194,6 +203,10 @@ class _Writer:
             yield Text()
             yield Text.assemble(("collected, and used later  ", "bold green"), self._words.place(one.leak.line))
             yield from rows(self._words.leak(one))
+        if report.seldom:
+            yield Text()
+            yield Text("Kept now and then, in too few turns to tell whether it goes on", style="bold")
+            yield from rows(self._words.seldom(one) for one in report.seldom[:_LINES])
         for waiting in report.waiting:
             yield Text()
             yield self._words.heading_of_waiting(waiting)
@@ -213,11 +226,15 @@ class _Writer:
 
     def _heading(self, number: int, one: TracedLeak) -> Text:
         leak = one.leak
+        where = " of CPU memory" if leak.on_host else ""
         return Text.assemble(
             (f"{number}  ", "bold red"),
             (self._words.place(leak.line), "bold"),
             f" in {leak.line.function}" if leak.line.function != "<module>" else "",
-            (f"  +{format_size(leak.bytes_per_turn)} per {self._words.unit(leak.growth.series)}", "bold red"),
+            (
+                f"  +{format_size(leak.bytes_per_turn)}{where} per {self._words.unit(leak.growth.series)}",
+                "bold red",
+            ),
         )
 
     def _kinds(self) -> Iterator[Text]:
@@ -260,20 +277,37 @@ class _Writer:
 
     def _summary(self) -> str:
         report = self._report
-        turns = max((loop.turns for loop in report.run.loops), default=0)
-        counted = f"from step to step in {report.run.steps} steps"
-        if not report.run.steps:
-            counted = f"in {turns} turns of a loop"
-        if not report.growing and report.run.out_of_memory is None:
-            return f"No growth {counted}."
-        if report.waiting and not report.leaks:
-            return f"{format_size(sum(one.most for one in report.waiting))} waited for the garbage collector."
-        if not report.leaks:
-            few = max(report.run.steps, turns) <= WARM_UP + FEWEST + 1
+        steps, turns = report.run.steps, max((loop.turns for loop in report.run.loops), default=0)
+        few = max(steps, turns) <= _TOO_FEW
+        of_loop = not steps or steps <= _TOO_FEW < turns
+        counted = f"in {turns} turns of a loop" if of_loop else f"from step to step in {steps} steps"
+        if report.run.out_of_memory is not None and not report.growing:
             return f"Memory ran out; {'too few turns to tell what grows' if few else f'nothing grew {counted}'}."
+        if not report.growing:
+            most = max(steps, turns)
+            found = f"Too few turns to tell what grows: {most}." if few else f"No growth {counted}."
+            if report.seldom:
+                lines = "1 line keeps" if len(report.seldom) == 1 else f"{len(report.seldom)} lines keep"
+                found = f"{lines} more now and then: give it more --steps to tell whether it grows."
+            return " ".join((found, *self._besides()))
+        if not report.leaks:
+            return f"{format_size(sum(one.most for one in report.waiting))} waited for the garbage collector."
         lines, unknown = len(report.leaks), len(report.unknown)
         which = "no rule has a finding for it" if lines == 1 else f"no rule has a finding for {unknown} of them"
         return f"{lines} line{' lets' if lines == 1 else 's let'} memory grow{f'; {which}' if unknown else ''}."
+
+    def _besides(self) -> Iterator[str]:
+        """What takes memory that could be saved, though it does not grow."""
+        report = self._report
+        if report.gathered:
+            leak = max((one.leak for one in report.gathered), key=lambda one: one.bytes_per_turn)
+            unit = self._words.unit(leak.growth.series)
+            yield f"{self._words.place(leak.line)} collects {format_size(leak.bytes_per_turn)} per {unit}."
+        if report.idle:
+            most = max(report.idle, key=lambda one: one.nbytes)
+            yield f"But {format_size(most.nbytes)} could be freed before a peak ({most.nbytes / most.peak:.0%} of it)."
+        if report.unneeded is not None:
+            yield f"But {format_size(report.unneeded.nbytes)} are for gradients that no optimizer uses."
 
 
 def _conditions(run: RunResult) -> str:

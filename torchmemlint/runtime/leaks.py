@@ -64,6 +64,7 @@ class Leak:
     besides: tuple[Accrual, ...] = ()
     stays: float | None = None
     gathered: bool = False
+    on_host: bool = False  # in the host's memory, of a program that uses a GPU
 
     @property
     def is_growth(self) -> bool:
@@ -162,7 +163,10 @@ class _Search:
                     self._told.update(records)
         found.extend(self._of_lines())
         lines = {leak.line for leak in found}
-        found.extend(leak for one in passes for leak in self._of_pass(one) if leak.line not in lines)
+        for leak in itertools.chain.from_iterable(map(self._of_pass, passes)):
+            if leak.line not in lines:
+                found.append(leak)
+                lines.add(leak.line)  # the next pass of a trainer, over a loader of its own, has the same to tell
         return sorted(_merged(found), key=lambda leak: (not leak.is_growth, -self._per_event(leak)))
 
     def _per_event(self, leak: Leak) -> float:
@@ -189,8 +193,10 @@ class _Search:
 
     def _is_gathered(self, holder: Holder, records: Sequence[int], series: str) -> bool:
         """Whether a holder collects what is used later: tensors themselves, neither graphs nor parts of storages."""
-        if 2 * min(holder.direct, holder.shown) < holder.nbytes:
-            return False
+        return 2 * min(holder.direct, holder.shown) >= holder.nbytes and self._is_used_later(records, series)
+
+    def _is_used_later(self, records: Sequence[int], series: str) -> bool:
+        """Whether what piles up along a series is sampled while it goes on, or used when it is over."""
         marks = self._ledger.marks[series]
         kept = [index for index in records if in_window(self._ledger.born(index), marks)]
         if is_sampled(self._ledger, kept, marks):
@@ -201,8 +207,8 @@ class _Search:
     def _of_pass(self, one: Pass) -> Iterator[Leak]:
         """What one pass of a loop piles up in graphs that no backward ever uses, and that goes with the pass.
 
-        What is held directly until then is there on purpose: the outputs of an evaluation, for its metric. What a
-        library collects so is told, for the program does not show it.
+        What is held directly until then is there on purpose: the outputs of an evaluation, for its metric. It is told
+        as gathered: its bytes are there at the pass's end.
         """
         if one.look.device != self._device:
             return
@@ -214,7 +220,7 @@ class _Search:
             saved = [index for index in records if index in one.look.by_graph]
             going = [index for index in died_unused(self._ledger, saved) if index not in self._told]
             in_vain = self._sum(one, going) is not None and unused(self._ledger, saved)
-            collected = one.by_library and not in_vain and not self._told.intersection(records)
+            collected = not in_vain and not self._told.intersection(records)
             if not in_vain and not collected:
                 continue
             found = self._sum(one, records) or (self._swollen_in(one, records) if collected else None)
@@ -289,7 +295,8 @@ class _Search:
         for records in by_line.values():
             found = self._accrued(records, min(looked or end, end))
             if found is not None:
-                yield self._leak(found, None, records, end)
+                used = not self._looks and self._is_used_later(records, found.series)  # else none has a name
+                yield replace(self._leak(found, None, records, end), gathered=used)
 
     # --- growth of records
 

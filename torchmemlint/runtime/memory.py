@@ -11,9 +11,11 @@ import contextlib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from torchmemlint.immutable import immutable
 from torchmemlint.runtime import backends
+from torchmemlint.runtime.backends import HOST
 from torchmemlint.runtime.collector import Waiting, find_waiting
 from torchmemlint.runtime.curve import highest
 from torchmemlint.runtime.evidence import Watch
@@ -25,7 +27,11 @@ from torchmemlint.runtime.leaks import Leak, Lookout, find_leaks
 from torchmemlint.runtime.ledger import Ledger, Record, Site
 from torchmemlint.runtime.passes import Pass
 from torchmemlint.runtime.retention import look
+from torchmemlint.runtime.seldom import Seldom, find_seldom
 from torchmemlint.runtime.steps import OnStep
+
+_WORTH_ON_HOST = 1024
+"""Bytes per turn that a program which uses a GPU must keep on the host to be told: a number of each step is a log."""
 
 
 @immutable()
@@ -216,7 +222,19 @@ class MemoryUse:
         for device in others:
             known = {leak.line for leak in found}
             found += (leak for leak in self._leaks_on(device, passes) if leak.line not in known)
+        if first != HOST:
+            known = {leak.line for leak in found}
+            on_host = (leak for leak in self._leaks_on(HOST, passes) if leak.line not in known)
+            worth = (leak for leak in on_host if leak.is_growth and leak.bytes_per_turn >= _WORTH_ON_HOST)
+            found += (replace(leak, on_host=True) for leak in worth)
         return found
+
+    @property
+    def seldom(self) -> list[Seldom]:
+        """What lines keep too seldom to tell whether it is a leak; what `leaks` has is not in it."""
+        self._settle()
+        told = {site for leak in self.leaks for site in (leak.line, *(site for site, _ in leak.made))}
+        return find_seldom(self.ledger, self.device, self._event("end"), told)
 
     def _leaks_on(self, device: str, passes: Iterable[Pass]) -> list[Leak]:
         block = self.backend.block_size(device)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-import sysconfig
 from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any
 
 from torchmemlint.immutable import immutable
+from torchmemlint.runtime.libraries import FOLDERS, library_folders
 from torchmemlint.runtime.torchrun import environment_of
 from torchmemlint.source.projects import project_above
 
@@ -156,14 +156,13 @@ class ProjectFiles:
 
     def __init__(self, roots: tuple[str, ...]) -> None:
         self._roots = tuple(Path(root).resolve() for root in roots)
-        paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-        libraries = {Path(path).resolve() for path in paths if path}
-        self._foreign = tuple({*libraries, Path(__file__).parents[1].resolve(), Path(sys.prefix, "lib").resolve()})
+        own = (Path(__file__).parents[1], Path(sys.prefix, "lib"))
+        self._foreign = tuple({path.resolve() for path in (*library_folders(), *own)})
 
     def __contains__(self, path: object) -> bool:
         if not isinstance(path, str | Path):
             return False
         real = Path(path).resolve()
-        if "site-packages" in real.parts or not any(real.is_relative_to(root) for root in self._roots):
+        if not FOLDERS.isdisjoint(real.parts) or not any(real.is_relative_to(root) for root in self._roots):
             return False
         return not any(real.is_relative_to(foreign) for foreign in self._foreign)

@@ -8,9 +8,7 @@ sequence number it got when the forward made it, and so leads to the forward's l
 from __future__ import annotations
 
 import os
-import site as site_packages
 import sys
-import sysconfig
 import threading
 from array import array
 from pathlib import Path
@@ -20,6 +18,7 @@ import torch
 
 from torchmemlint.runtime import internals
 from torchmemlint.runtime.ledger import NOWHERE, Site
+from torchmemlint.runtime.libraries import is_of_a_library
 
 HERE = f"{Path(__file__).parent.parent.absolute()}{os.sep}"
 TORCH = f"{Path(torch.__file__).parent.absolute()}{os.sep}"
@@ -27,12 +26,6 @@ _DATA = f"{Path(torch.__file__).parent.absolute() / 'utils' / 'data'}{os.sep}"
 _UNKNOWN = -1
 
 _OWN, _LIBRARY, _USER, _LOADER = range(4)
-
-
-def _library_folders() -> tuple[str, ...]:
-    paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    paths |= {*site_packages.getsitepackages(), site_packages.getusersitepackages()}
-    return tuple(f"{Path(path).absolute()}{os.sep}" for path in paths if path)
 
 
 class _Forward:
@@ -57,7 +50,6 @@ class Sites:
     """Finds lines, and remembers those of the forward for its backward."""
 
     def __init__(self) -> None:
-        self._libraries = _library_folders()
         self._role_of_code: dict[CodeType, int] = {}
         self._sites: dict[tuple[CodeType, int], Site] = {}
         self._numbered: list[Site] = [NOWHERE]
@@ -76,12 +68,13 @@ class Sites:
             role = self._role_of_code[code] = self._role_of_file(code.co_filename)
         return role
 
-    def _role_of_file(self, name: str) -> int:
+    @staticmethod
+    def _role_of_file(name: str) -> int:
         if name.startswith(_DATA):
             return _LOADER
         if name.startswith((HERE, TORCH, "<frozen ")):
             return _OWN
-        return _LIBRARY if name.startswith(self._libraries) else _USER
+        return _LIBRARY if is_of_a_library(name) else _USER
 
     def is_users(self, code: CodeType) -> bool:
         """Whether code is the user's own: neither torch's, nor a library's, nor of this package."""

@@ -14,6 +14,7 @@ from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.leaks import Leak
 from torchmemlint.runtime.ledger import Site
 from torchmemlint.runtime.results import RunResult
+from torchmemlint.runtime.seldom import Seldom
 from torchmemlint.runtime.survivors import Accrual
 from torchmemlint.runtime.uses import Unneeded
 
@@ -66,7 +67,8 @@ class TraceReport:
 
     `filling` is what grows up to a bound that its holder has, `gathered` what is collected to be used later; neither is
     a leak. `waiting` is what waited for the garbage collector, `idle` what lived at a peak and was not used any more,
-    `unneeded` what backward passes kept and made for gradients that no optimizer uses.
+    `unneeded` what backward passes kept and made for gradients that no optimizer uses, `seldom` the lines that keep
+    something now and then, in too few turns to tell whether it goes on.
     """
 
     program: str
@@ -80,6 +82,7 @@ class TraceReport:
     waiting: tuple[Waiting, ...] = ()
     idle: tuple[Idle, ...] = ()
     unneeded: Unneeded | None = None
+    seldom: tuple[Seldom, ...] = ()
 
     @property
     def growing(self) -> bool:
@@ -106,6 +109,7 @@ class TraceReport:
             "waiting": [waiting_to_json(one) for one in self.waiting],
             "idle": [idle_to_json(one) for one in self.idle],
             "unneeded": None if self.unneeded is None else unneeded_to_json(self.unneeded),
+            "seldom": [asdict(one) for one in self.seldom],
             "timeline": self.timeline.to_json(),
             "notes": list(self.notes),
             "run": run,
@@ -143,6 +147,7 @@ def leak_from_json(values: Mapping[str, Any]) -> Leak:
         tuple(Accrual(**one) for one in values["besides"]),
         values["stays"],
         values["gathered"],
+        values["on_host"],
     )
 
 
@@ -190,6 +195,11 @@ def unneeded_to_json(one: Unneeded) -> dict[str, Any]:
 def unneeded_from_json(values: Mapping[str, Any]) -> Unneeded:
     """Back from JSON's types."""
     return Unneeded(_lines(values["saved"]), values["gradients"], values["parameters"])
+
+
+def seldom_from_json(values: Mapping[str, Any]) -> Seldom:
+    """A line that keeps something now and then, from JSON's types."""
+    return Seldom(**{**values, "line": _site(values["line"])})
 
 
 def _lines_to_json(lines: Iterable[tuple[Site, int]]) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import asdict
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -131,6 +132,7 @@ class LeakAnalysis:
             "leaks": [leak_to_json(leak) for leak in leaks],
             "waiting": [waiting_to_json(one) for one in waiting],
             "idle": [idle_to_json(one) for one in idle],
+            "seldom": [asdict(one) for one in memory.seldom],
             "unneeded": None if unneeded is None else unneeded_to_json(unneeded),
             "timeline": _timeline(memory.ledger, memory.device, leaks).to_json(),
             "looks": len(memory.looks),
