@@ -287,8 +287,8 @@ class _Writer:
             most = max(steps, turns)
             found = f"Too few turns to tell what grows: {most}." if few else f"No growth {counted}."
             if report.seldom:
-                lines = "1 line keeps" if len(report.seldom) == 1 else f"{len(report.seldom)} lines keep"
-                found = f"{lines} more now and then: give it more --steps to tell whether it grows."
+                keeping = "1 line keeps" if len(report.seldom) == 1 else f"{len(report.seldom)} lines keep"
+                found = f"{keeping} more now and then: give it more --steps to tell whether it grows."
             return " ".join((found, *self._besides()))
         if not report.leaks:
             return f"{format_size(sum(one.most for one in report.waiting))} waited for the garbage collector."
