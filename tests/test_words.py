@@ -7,6 +7,7 @@ mean. None of them may get worse, and no other page may join them.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,14 @@ def test_sentences_are_short(page: Path) -> None:
     assert found <= most, f"{name}: {found:.1f} words per sentence, {most} at most"
     if name in WORDY:
         assert found > MEAN, f"{name} is short enough now: take it out of tests/wordy.json"
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "torchmemlint/rules").glob("*/*.md")), ids=lambda page: page.name)
+def test_pages_of_rules_use_plain_words(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    why = re.findall(r"^why: (.*)$", text, re.MULTILINE)
+    assert len(why) == 1
+    assert {one: list(banned(one)) for one in [*why, *sentences(text)] if any(banned(one))} == {}
 
 
 def test_pages_that_are_gone_are_not_listed() -> None:

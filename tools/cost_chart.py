@@ -16,8 +16,8 @@ _TOLD = {  # the experiment's title, and what the chart calls it
     "a recurrent state carried on": "a hidden state that is never detached (TML104)",
     "a hook that stores outputs": "a hook that stores outputs (TML106)",
     "evaluation with gradients on": "evaluation without no_grad (TML201)",
-    "a graph retained for nobody": "retain_graph that nobody needs (TML105)",
-    "attention written out": "attention written out (TML304)",
+    "a graph retained without need": "retain_graph that nobody needs (TML105)",
+    "attention computed in steps": "attention written out (TML304)",
 }
 NOTICEABLE = 0.05  # the share that must be saved to be shown
 _WIDTH, _ROW, _LEFT, _FULL = 760, 46, 14, 560

@@ -455,6 +455,7 @@ def settings_schema() -> str:
 # Files that are written as a whole.
 FILES: dict[Path, Callable[[], str]] = {
     ROOT / "docs" / "torchmemlint.schema.json": settings_schema,
+    ROOT / "torchmemlint" / "rules" / "costs.json": RULE_PAGES.measured_costs,
     ROOT / "docs" / "images" / "costs.svg": CHARTS.chart,
     ROOT / "docs" / "images" / "growth.svg": functools.partial(CHARTS.chart_of, "growth"),
     ROOT / "docs" / "images" / "peak.svg": functools.partial(CHARTS.chart_of, "peak"),
@@ -497,6 +498,12 @@ def main() -> int:
     if choices.benchmark is not None:
         BENCHMARK.keep(json.loads(choices.benchmark.read_text(encoding="utf-8")))
     stale = []
+    for path, make in FILES.items():  # first, as pages of rules say what they cost
+        text = make()
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append(path.relative_to(ROOT))
+            if not choices.check:
+                path.write_text(text, encoding="utf-8")
     for document, after in written(made):
         if not document.is_file() or after != document.read_text(encoding="utf-8"):
             stale.append(document.relative_to(ROOT))
@@ -506,12 +513,6 @@ def main() -> int:
         stale.append(document.relative_to(ROOT))
         if not choices.check:
             document.unlink()
-    for path, make in FILES.items():
-        text = make()
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            stale.append(path.relative_to(ROOT))
-            if not choices.check:
-                path.write_text(text, encoding="utf-8")
     for name in stale:
         print(f"{name}: {'stale; run python tools/documents.py' if choices.check else 'rewritten'}")
     return int(choices.check and bool(stale))

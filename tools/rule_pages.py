@@ -83,7 +83,6 @@ def page(rule: Rule, told: Callable[[str], str]) -> str:
     text = re.sub(
         r"^(Severity: .*)$", rf"\1 · Family: [{family.title}](../{family.page}.md)", text, count=1, flags=re.M
     )
-    text = with_costs(text, rule)
     before, references = text.split("## References", 1)
     parts = [*examples(rule), *figures(rule), *precision(told(rule.code))]
     return HEADER + before + "".join(f"{part}\n\n" for part in parts) + "## References" + references
@@ -208,17 +207,6 @@ def figures(rule: Rule) -> Iterator[str]:
     yield "\n".join(lines)
 
 
-def with_costs(text: str, rule: Rule) -> str:
-    """A page whose first screen also says what the pattern was measured to cost, where it was."""
-    listed = "\n".join(f"- **Cost**: {cost}" for cost in costs(rule))
-    if not listed:
-        return text
-    if IN_SHORT in text:
-        return text.replace(IN_SHORT, f"{IN_SHORT}{listed}\n", 1)
-    return text.replace("## What it does", f"{IN_SHORT}{listed}\n\n## What it does", 1)
-
-
-IN_SHORT = "## In short\n\n"
 _COSTS = {  # of a figure: what more of it is called, for what was with the pattern and what was without it
     "growth": "{saved} more GPU memory with each step",
     "peak": "{bad} of GPU memory at the peak instead of {good}",
@@ -230,19 +218,28 @@ _COSTS = {  # of a figure: what more of it is called, for what was with the patt
 }
 
 
-def costs(rule: Rule) -> Iterator[str]:
-    """What each experiment of a rule showed on a GPU, in a sentence; what it did not save is said, too."""
+LIKE = {"TML207": "TML201"}  # rules without an experiment of their own: which one has the same cost
+
+
+def measured_costs() -> str:
+    """What each rule's pattern was measured to cost: the file that the linter's own pages read (JSON)."""
+    found = {rule.code: list(costs(LIKE.get(rule.code, rule.code))) for rule in all_rules()}
+    return json.dumps({code: said for code, said in found.items() if said}, indent=2, ensure_ascii=False) + "\n"
+
+
+def costs(code: str) -> Iterator[str]:
+    """What each experiment of a rule showed, in a sentence; what it did not save is said, too."""
     from torchmemlint.runtime.experiments import table
     from torchmemlint.runtime.experiments.outcome import Outcome
 
     real, simulated = impact()["cuda"], impact()["simulated"]
-    on_gpu = [one for one in map(Outcome.from_json, real["outcomes"]) if one.code == rule.code]
-    for one in on_gpu or [one for one in map(Outcome.from_json, simulated["outcomes"]) if one.code == rule.code]:
+    on_gpu = [one for one in map(Outcome.from_json, real["outcomes"]) if one.code == code]
+    for one in on_gpu or [one for one in map(Outcome.from_json, simulated["outcomes"]) if one.code == code]:
         where = one.backend.partition("(")[2].partition(",")[0].removesuffix(")") if on_gpu else "on the simulated card"
         where = f"measured on an {where}" if on_gpu else where
         bad, good = (table.figure(side, one.effect).removesuffix("/step") for side in (one.bad, one.good))
         if one.saved is None or bad == good or one.saved <= table.NOTICEABLE * (one.bad.of(one.effect) or 0):
-            yield f"nothing that showed ({one.title}: {table.change(one)}; {where}, in a small program)"
+            yield f"no saving showed ({one.title}: {table.change(one)}; {where}, in a small program)"
             continue
         saved = format_size(one.saved)
         said = _COSTS[one.effect.value].format(saved=saved, bad=bad, good=good)
@@ -254,7 +251,7 @@ def precision(told: str) -> Iterator[str]:
     if told:
         yield "## Precision"
         yield (
-            f"{told} What was false has been mended since, or is told on the [page about precision](../precision.md)."
+            f"{told} The [page about precision](../precision.md) says what was false, and what has been fixed since."
         )
 
 

@@ -5,9 +5,12 @@ The documentation site, `torchmemlint rule`, the editor's hover and SARIF's help
 
 from __future__ import annotations
 
+import functools
 import inspect
 import io
+import json
 import re
+from pathlib import Path
 
 from torchmemlint.codes import OWN
 from torchmemlint.findings import Applicability, Severity
@@ -25,7 +28,7 @@ SECTIONS = {
     "When it stays silent": "when_it_stays_silent",
     "References": "references",
 }
-OPTIONAL = ("In short",)  # the fix, and when not to care
+OPTIONAL = ("In short",)  # what it costs, the fix, and when not to care
 REQUIRED = ("What it does", "Why it costs memory")  # the least that a plugin's rule says
 _HEADING = re.compile(r"##\s+(?P<title>.+?)\s*#*$")
 _FENCE = re.compile(r"\s*(?P<fence>```+|~~~+)")
@@ -83,7 +86,22 @@ def page(rule: Rule | type[Rule]) -> Page:
     if missing:
         raise PageError(f"{kind.code}: no text for {', '.join(f'`## {title}`' for title in missing)}")
     fields = {field: found.get(title, "") for title, field in SECTIONS.items()}
+    fields["in_short"] = "\n".join(
+        filter(None, [*(f"- **Cost**: {cost}" for cost in costs(kind.code)), fields["in_short"]])
+    )
     return Page(kind.code, kind.name, kind.severity, kind.on, kind.fix, status(kind), kind.instead, **fields)
+
+
+@functools.cache
+def _measured() -> dict[str, list[str]]:
+    text = Path(__file__).with_name("costs.json").read_text(encoding="utf-8")
+    found: dict[str, list[str]] = json.loads(text)
+    return found
+
+
+def costs(code: str) -> list[str]:
+    """What a rule's experiments were measured to cost, a sentence each; none where there is no experiment."""
+    return _measured().get(code, [])
 
 
 def status(rule: Rule | type[Rule]) -> str:

@@ -16,12 +16,17 @@ def figure(figures: Figures, effect: Effect) -> str:
         return "?"
     match effect:
         case Effect.TIME:
-            return f"{value * 1e3:.1f} ms"
+            return _time(value)
         case Effect.SEGMENTS:
             return f"{value:.1f}/step"
         case Effect.GROWTH | Effect.HOST_GROWTH:
             return f"{format_size(value)}/step"
     return format_size(value)
+
+
+def _time(seconds: float) -> str:
+    """A time in milliseconds, or in microseconds where it is shorter than one."""
+    return f"{seconds * 1e3:.1f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f} µs"
 
 
 def change(outcome: Outcome) -> str:
@@ -43,5 +48,5 @@ def time_per_step(outcome: Outcome) -> str:
     if bad is None or good is None:
         return "-"
     if abs(bad - good) < NOTICEABLE * max(bad, good):
-        return f"{good * 1e3:.1f} ms"
-    return f"{bad * 1e3:.1f} → {good * 1e3:.1f} ms"
+        return _time(good)
+    return f"{_time(bad)} → {_time(good)}"
