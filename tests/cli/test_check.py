@@ -360,7 +360,7 @@ def test_advice_is_folded_unless_it_is_asked_for(run: Run, project: Path) -> Non
     for arguments in asked:
         out = run("a.py", *arguments).out
         assert out.count("--> a.py") == 5, arguments
-        assert "once for each rule" not in out
+        assert "one example for each rule" not in out
 
 
 def test_what_could_not_be_fixed_is_not_marked_as_fixable(

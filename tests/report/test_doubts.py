@@ -24,7 +24,7 @@ from .test_services import closed, schema
 
 LIKELY = replace(accumulation(), doubts=(Doubt.GIVEN,))
 POSSIBLE = replace(evaluation(), doubts=(Doubt.NETWORK_BY_USE, Doubt.MODE))
-ONE = "it is handed to code that was not seen"
+ONE = "the result is handed to code that was not seen"
 TWO = f"{Doubt.NETWORK_BY_USE.value}; {Doubt.MODE.value}"
 
 

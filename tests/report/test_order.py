@@ -74,7 +74,7 @@ def test_advice_about_the_most_bytes_comes_first_and_that_about_loading_last() -
 def test_folded_advice_never_fills_a_screen() -> None:
     text = folded(*(at(replace(loader(), code=f"TML4{number:02}"), 3) for number in range(20)))
     assert len(text.splitlines()) == 2 * order.LINES + 4
-    assert f"  … and {20 - order.LINES} more of {20 - order.LINES} other rules\n" in text
+    assert f"  … and {20 - order.LINES} more from {20 - order.LINES} other rules\n" in text
     text = folded(*(at(replace(loader(), code=f"TML4{number:02}"), 3) for number in range(order.LINES + 1)))
     assert f"TML4{order.LINES:02}" in text  # a line that counts one more would take its place
     assert "… and" not in text
@@ -103,7 +103,7 @@ def test_what_a_rule_repeats_in_a_file_gets_a_line_each() -> None:
     found = [at(accumulation(), row, evidence=()) for row in range(1, 11)]
     text = render(report(*found, folds=True), "full")
     assert text.count("graph-accumulation (error):") == order.IN_FULL
-    assert "TML101 graph-accumulation, 7 more in this file (--no-fold shows all of them):\n" in text
+    assert "TML101 graph-accumulation, 7 more in this file (--no-fold shows all in full):\n" in text
     for finding in found[order.IN_FULL :]:
         assert f"  src/train.py:{finding.span.start.row}:1 [*] {finding.message}\n" in text
     assert render(report(*found), "full").count("graph-accumulation (error):") == len(found)

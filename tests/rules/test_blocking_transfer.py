@@ -23,7 +23,7 @@ for batch in loader:
         (", pin_memory=True", "`batch[0].cuda()` blocks until the copy finishes: pass `non_blocking=True`"),
         (
             "",
-            "`batch[0].cuda()` blocks until the copy finishes: pass `non_blocking=True` (and pin, TML402)",
+            "`batch[0].cuda()` blocks until the copy finishes: pass `non_blocking=True` and pin (TML402)",
         ),
     ],
 )

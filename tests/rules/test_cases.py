@@ -70,7 +70,7 @@ def test_no_list_is_detached(tmp_path: Path) -> None:
 
 def test_a_pass_on_several_lines_is_named_on_one(tmp_path: Path) -> None:
     (found,) = checked(tmp_path, main=HEAD + TRAIN + ACT.format(act="net(\n        x\n    ).argmax().item()"))
-    assert found.message == "only numbers are read from `net( x )`, but gradients are enabled"
+    assert found.message == "only numbers are read from `net(x)`, but gradients are enabled"
 
 
 def test_what_keeps_a_spent_graph_until_it_is_replaced(tmp_path: Path) -> None:
@@ -96,6 +96,7 @@ def test_what_another_file_runs(tmp_path: Path) -> None:
     assert links == [
         ("`net(x)` builds the graph", None, 6),
         ("backward frees the activations, the graph's nodes stay", None, 7),
+        ("stored here", None, 9),
         ("repeated by this loop", "main.py", 5),
         ("called from here", "main.py", 6),
     ]
@@ -242,7 +243,7 @@ def test_a_wasted_pass_whose_graphs_are_kept(tmp_path: Path) -> None:
     assert (found.code, found.span.start.row, found.severity) == ("TML201", 11, Severity.ERROR)
     links = [(link.message, link.span.start.row) for link in found.evidence]
     assert ("eval mode is set here", 7) in links
-    assert ("keeps its graph from iteration to iteration", 12) in links
+    assert ("keeps its graph across iterations", 12) in links
 
 
 @pytest.mark.parametrize(

@@ -83,5 +83,5 @@ def test_what_is_done_beside_it_goes_on(method: str) -> None:
     text = dedent(NETWORKS) + method
     (found,) = check_text(text, Path("rnd.py"), CODES)
     assert found.fix is not None
-    assert found.fix.message == "Run it under `torch.no_grad()`"
+    assert found.fix.message == "Wrap in `torch.no_grad()`"
     assert "@torch.no_grad()" not in fixed(text)

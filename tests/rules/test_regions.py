@@ -47,17 +47,17 @@ def changes(finding: Finding) -> list[str]:
 
 def test_all_passes_of_a_function_that_trains_nothing_are_one() -> None:
     (one,) = found("a = first(x)\nshow(a.detach().sum())\nb = second(x)\nshow(b.argmax(1).tolist())")
-    assert one.message.endswith("(and 1 more)")
+    assert one.message.endswith("(1 of 2 passes)")
     assert [link.message for link in one.evidence][:2] == [
         "the forward pass runs with gradients enabled",
-        "`second(x)` does, too",
+        "so does `second(x)`",
     ]
     assert changes(one) == ["@torch.no_grad()"]
 
 
 def test_rows_that_follow_each_other_are_one() -> None:
     (one,) = found(f"{STEP}\na = first(x)\n\nb = second(a)\nc = first(b)\nshow(a.detach(), b.detach(), c.detach())")
-    assert one.message.endswith("(and 2 more)")
+    assert one.message.endswith("(1 of 3 passes)")
     assert changes(one) == ["with torch.no_grad():"]
 
 

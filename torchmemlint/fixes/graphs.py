@@ -102,7 +102,7 @@ class _Text:
     def _code(self, places: tuple[Place, ...]) -> str:
         if not places or places[0].path != self._path:
             return "a pass"
-        return f"`{shortened(' '.join(span_in(self._rows, places[0].span).text(self._rows).split()), _SHOWN)}`"
+        return f"`{shortened(span_in(self._rows, places[0].span).text(self._rows), _SHOWN)}`"
 
     def _spots(self, places: Iterable[Place]) -> tuple[_Spot, ...]:
         return tuple(map(self._spot, places))

@@ -47,7 +47,7 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
             yield from order.repeated_lines(repeated, root, paint, unsafe=report.unsafe_fixes)
     yield from order.folded_lines(order.folded(report), root, paint, order.room(report))
     if report.show_summary and len(report.findings) > MANY and len({one.code for one in report.findings}) > 1:
-        yield f"{paint.strong('By rule')} ([*] all and [-] some of them are fixable with --fix):"
+        yield f"{paint.strong('By rule')} (--fix fixes all of [*] and some of [-]):"
         for line in statistics.lines(report, paint):
             yield f"  {line}"
         yield ""

@@ -96,7 +96,7 @@ class Message:
 
     @property
     def caveat(self) -> str:
-        """How sure the finding is: `likely: it is handed to code that was not seen`; "" for a certain one."""
+        """How sure the finding is: `likely: the result is handed to code that was not seen`; "" for a certain one."""
         return f"{self.confidence.value}: {self.doubted}" if self.doubts else ""
 
     @property

@@ -49,7 +49,7 @@ def repeated_lines(findings: Sequence[Finding], root: Path, paint: Paint, *, uns
     """What a rule says again of a file, a line for each finding."""
     first = findings[0]
     rule = f"{paint.severity(first.severity, first.code)} {paint.strong(first.name)}"
-    yield f"{rule}, {len(findings)} more in this file (--no-fold shows all of them):"
+    yield f"{rule}, {len(findings)} more in this file (--no-fold shows all in full):"
     for finding in findings:
         where = f"{printed_path(finding.filename, root)}:{place(finding, finding.span.start).text}"
         sign = paint.fixable(mark(finding, unsafe=unsafe))
@@ -80,7 +80,7 @@ def folded_lines(groups: Sequence[Sequence[Finding]], root: Path, paint: Paint, 
     """An entry for each rule: where it speaks first, where else, and what it says there; only a few."""
     if not groups:
         return
-    yield f"{paint.severity(Severity.ADVICE, 'Advice')}, once for each rule (--no-fold shows all of it):"
+    yield f"{paint.severity(Severity.ADVICE, 'Advice')}, one example for each rule (--no-fold shows all):"
     head = groups if len(groups) == most + 1 else groups[:most]  # one line would say that there is one more, not which
     places = [shown_place(first.filename, place(first, first.span.start).brief, root) for first, *_ in head]
     width = max((text_width(where) for where in places if text_width(where) <= _COLUMNS), default=0)
@@ -99,7 +99,7 @@ def folded_lines(groups: Sequence[Sequence[Finding]], root: Path, paint: Paint, 
         yield from (f"    {part}" for part in parts)
     rest = groups[len(head) :]
     if rest:
-        yield f"  … and {sum(map(len, rest))} more of {len(rest)} other rule{'' if len(rest) == 1 else 's'}"
+        yield f"  … and {sum(map(len, rest))} more from {len(rest)} other rule{'' if len(rest) == 1 else 's'}"
     yield f"  {paint.strong('learn more')}: `torchmemlint rule {head[0][0].code}` explains a rule"
     yield ""
 

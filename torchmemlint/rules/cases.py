@@ -36,6 +36,14 @@ _APART = frozenset(  # worded by their rules, and told whatever else is found
         "TML510 TML511 TML512 TML601 TML602 TML603 TML605 TML702 TML801 TML802 TML803 TML804 TML805 TML806 TML807"
     ).split()
 )
+_HELD = {  # what happens at the place of a finding
+    "TML101": "added up here",
+    "TML102": "stored here",
+    "TML103": "stored here",
+    "TML104": "carried into the next iteration",
+    "TML106": "stored by the hook",
+    "TML701": "stored here",
+}
 CODES = _KEPT | _WASTED | _APART
 _TELL_OF_WASTED = _WASTED | {"TML202", "TML207"}
 _NO_END = 1_000_000_000  # column
@@ -237,8 +245,9 @@ class _Report(Told):
     def _kept(self, text: str) -> str:
         case = self.case
         if case.code == "TML104":
-            again = "a graph that the last one freed" if case.spent else "all earlier graphs"
-            return f"`{text}` is not detached: the next `backward()` enters {again}"
+            if case.spent:
+                return f"`{text}` is not detached between steps: the second `backward()` enters a freed graph"
+            return f"`{text}` is not detached between steps: each `backward()` runs through all earlier steps"
         what = "graph nodes (CPU memory)" if case.spent else "autograd graph, with all activations, in GPU memory"
         brief = what if case.spent else "graph and activations (GPU memory)"
         if case.advice:
@@ -246,7 +255,7 @@ class _Report(Told):
         if case.code == "TML106":
             return f"`{text}` in a hook keeps every call's {brief}"
         if case.how is How.OUTPUT:
-            return f"`{text}` gives the framework every step's {brief}, kept until the epoch ends"
+            return f"`{text}` is returned: every step's {brief} stay until the epoch ends"
         if case.code == "TML701":
             return f"`{text}` keeps every step's {brief} until the epoch ends"
         each = "iteration" if case.loop is not None else "call"
@@ -277,14 +286,20 @@ class _Report(Told):
         if case.switched is not None:
             yield self.link(case.switched, "eval mode is set here")
         if case.kept is not None:
-            yield self.link(case.kept, "keeps its graph from iteration to iteration")
+            yield self.link(case.kept, "keeps its graph across iterations")
         yield from self.begun()
-        if case.backward is not None:
-            yield self.link(case.backward, "backward frees the activations, the graph's nodes stay")
+        yield from sorted(self._freed_and_held(), key=lambda link: (link.filename is None, link.span.start))
         yield from self.around("repeated by this loop")
         if case.within is not None:
             yield self.link(case.within, "keeps what it is given")
         yield from self.called()
+
+    def _freed_and_held(self) -> Iterator[Evidence]:
+        case = self.case
+        if case.code in _KEPT:
+            yield self.link(case.place, "returned here" if case.how is How.OUTPUT else _HELD[case.code])
+        if case.backward is not None:
+            yield self.link(case.backward, "backward frees the activations, the graph's nodes stay")
 
     def _fix(self) -> Fix | None:
         """A fix, safe where the case is certain and nothing else is changed by it."""

@@ -90,7 +90,7 @@ def report_operation(
 def written(facts: FileFacts, op: Op, limit: int) -> str:
     """The source text of an operation, in one line that is not too long."""
     text = facts.source.span_of(op.span).text(facts.source.rows)
-    return shortened(" ".join(text.split()), limit)
+    return shortened(text, limit)
 
 
 def offered(title: str, applicability: Applicability, edits: tuple[Edit, ...]) -> Fix:
@@ -111,7 +111,7 @@ def call_method(site: Site, method: str) -> tuple[Edit, ...]:
 def detach_fix(site: Site, *, safe: bool = True) -> Fix:
     """Detach the expression at `site`."""
     return Fix(
-        f"Detach `{text_of(site.node)}` from its graph",
+        f"Detach `{shortened(text_of(site.node))}` from its graph",
         Applicability.SAFE if safe else Applicability.UNSAFE,
         call_method(site, "detach"),
     )

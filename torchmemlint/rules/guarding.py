@@ -171,7 +171,7 @@ def around_statements(passes: Sequence[Told]) -> Fix | None:
     for told in passes:
         statement = told.statement
         if told.case.function is not None and statement.contains(told.span_of(told.case.function)):
-            return _hint("it stands in a `lambda`, which runs it where that is called")
+            return _hint("a `lambda` runs it, wherever that is called")
         beside = map(told.span_of, told.case.beside)
         trained = next((other for other in beside if statement.contains(other)), None)
         if trained is not None:
@@ -227,7 +227,7 @@ def _decorate(told: Told, function: Place, applicability: Applicability) -> Fix 
     indent, function_name = definition.groups()
     name, importing = spelled
     added = Edit(_at(row, 1), f"{indent}@{name}()\n")
-    return Fix(f"Run `{function_name}` under `torch.no_grad()`", applicability, (*importing, added))
+    return Fix(f"Decorate `{function_name}` with `@torch.no_grad()`", applicability, (*importing, added))
 
 
 def wrap(
@@ -252,7 +252,7 @@ def wrap(
     edits = put_under(facts, statement, f"{name}()", besides=besides)
     if not edits:
         return _hint("another statement shares its line")
-    return Fix("Run it under `torch.no_grad()`", applicability, (*importing, *edits, *besides))
+    return Fix("Wrap in `torch.no_grad()`", applicability, (*importing, *edits, *besides))
 
 
 def put_under(facts: FileFacts, statement: Span, context: str, *, besides: tuple[Edit, ...] = ()) -> tuple[Edit, ...]:
@@ -300,7 +300,7 @@ def _keeps_out(facts: FileFacts, statement: Span) -> str | None:
     """Why statements must not be run with gradients off."""
     parsed = _parsed(facts, statement)
     if parsed is None:
-        return "its lines hold more than that statement"
+        return "its line holds another statement"
     for node in (node for one in parsed for node in ast.walk(one)):
         match node:
             case ast.Await() | ast.AsyncFor() | ast.AsyncWith() | ast.comprehension(is_async=1):

@@ -132,7 +132,7 @@ def _finding(passes: list[Pass], fix: Fix | None) -> Finding:
     return replace(
         finding,
         severity=max((other.severity for other, _ in passes), key=lambda severity: severity.rank),
-        message=f"{finding.message} (and {len(alike)} more)",
+        message=f"{finding.message} (1 of {len(alike) + 1} passes)",
         amount=total([other.amount for other, _ in passes]),
         evidence=(own, *map(_also, alike), *further),
         fix=fix or finding.fix,
@@ -140,4 +140,4 @@ def _finding(passes: list[Pass], fix: Fix | None) -> Finding:
 
 
 def _also(told: Told) -> Evidence:
-    return told.link(told.case.place, f"`{told.text_of(told.case.place)}` does, too")
+    return told.link(told.case.place, f"so does `{told.text_of(told.case.place)}`")

@@ -115,7 +115,7 @@ class Told:
     def text_of(self, place: Place) -> str:
         """Return the source text of a place, in one line that is not too long."""
         text = self.span_of(place).text(self._lines(place.path))
-        return shortened(" ".join(text.split()), _SHOWN)
+        return shortened(text, _SHOWN)
 
     def callee_of(self, place: Place) -> str:
         """Return what a call calls, as it is written."""

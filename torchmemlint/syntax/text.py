@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import contextlib
 import re
+from collections.abc import Iterator
 from functools import cache, lru_cache
 
-from torchmemlint.syntax import cst
+from torchmemlint.syntax import cst, standard
 
 
 @cache
@@ -19,11 +20,7 @@ def empty() -> cst.Module:
 @lru_cache(maxsize=2_048)  # loops, calls and passes come by the same nodes again and again
 def text_of(node: cst.CSTNode) -> str:
     """The node's source text on one line, for messages: how it is written, `Piece.written` tells."""
-    code = code_of(node)
-    if "\n" in code:  # without the comments, and the blanks and commas within brackets
-        with contextlib.suppress(SyntaxError):
-            code = ast.unparse(ast.parse(f"(\n{code}\n)", mode="eval"))
-    return " ".join(code.split())
+    return one_line(code_of(node))
 
 
 def code_of(node: cst.CSTNode) -> str:
@@ -56,11 +53,46 @@ def characters(line: str, column: int) -> int:
     return column if line.isascii() else len(line.encode("utf-8", "surrogatepass")[:column].decode("utf-8", "replace"))
 
 
+_LEFT_OUT = "…"
+_PARTS = re.compile(r"""(['"])(?:\\.|(?!\1).)*\1|[(\[{]|[)\]}]""")  # texts, and what brackets begin and end with
+_LEAST = 4  # characters within brackets that are left out
+
+
+def one_line(code: str) -> str:
+    """Code on one line; of an expression over several lines without comments, and blanks and commas within brackets."""
+    if "\n" in code:
+        with contextlib.suppress(SyntaxError):
+            code = ast.unparse(standard.expression(f"\n{code}\n"))
+    return " ".join(code.split())
+
+
 def shortened(text: str, limit: int = 60) -> str:
-    """The text, with its middle left out where it is longer than `limit` characters."""
-    if len(text) <= limit:
+    """Code on one line of about `limit` characters: what is within brackets is left out first, the longest first.
+
+    Names stay whole: what is left may be half as long again.
+    """
+    text = one_line(text)
+    while len(text) > limit:
+        inside = max(_insides(text), key=lambda inside: inside[1] - inside[0], default=(0, 0))
+        if inside[1] - inside[0] < _LEAST:
+            break
+        text = text[: inside[0]] + _LEFT_OUT + text[inside[1] :]
+    if len(text) <= limit * 3 // 2:
         return text
-    return text[: limit * 2 // 3].rstrip() + "…" + text[-(limit // 4) :].lstrip()
+    head, tail = text[: limit * 2 // 3], text[-(limit // 4) :]
+    return (re.sub(r"\w+$", "", head).rstrip() or head) + _LEFT_OUT + (re.sub(r"^\w+", "", tail).lstrip() or tail)
+
+
+def _insides(text: str) -> Iterator[tuple[int, int]]:
+    """Where the outermost brackets of code begin and end, without themselves."""
+    begun: list[int] = []
+    for part in _PARTS.finditer(text):
+        if part[0] in "([{":
+            begun.append(part.end())
+        elif part[0] in ")]}" and begun:
+            start = begun.pop()
+            if not begun:
+                yield start, part.start()
 
 
 _FED = re.compile(r"^[ \t\f]*\f", re.MULTILINE)

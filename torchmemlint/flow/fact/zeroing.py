@@ -30,9 +30,9 @@ class Shown(enum.Enum):
     """What shows that gradients of parameters are zeroed."""
 
     ASKED = "`set_to_none=False` asks for zeros"
-    MODULE = "this runs over a module's parameters"
-    OPTIMIZER = "this runs over an optimizer's parameters"
-    UPDATED = "the same loop makes the step of what it zeroes the gradient of"
+    MODULE = "this loop runs over a module's parameters"
+    OPTIMIZER = "this loop runs over an optimizer's parameters"
+    UPDATED = "the same loop updates the parameters"
 
 
 @immutable()

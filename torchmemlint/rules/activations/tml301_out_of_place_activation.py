@@ -32,7 +32,7 @@ def _evidence(told: Told) -> Iterator[Evidence]:
     for producer, made, applied in told.about(Activating).uses:
         if made is not None:
             name = saved_tensors.short(producer)
-            links.append(told.link(made, f"`{name}` makes its input, and does not need it for backward"))
+            links.append(told.link(made, f"`{name}` computes the input, and does not need it for backward"))
         if applied is not None and applied != case.place:
             links.append(told.link(applied, "applied here; nothing else reads the input"))
     yield from dict.fromkeys(links)

@@ -24,17 +24,17 @@ class InplaceHazard(TellingRule):
                 message = f"overwrites `{target}`, which is read afterwards"
                 reason = "the overwritten value is read here"
             case Need.OUTPUT:
-                message = f"overwrites the output of `{how.what}`, which its backward needs"
+                message = f"overwrites the output of `{how.what}`, which `{how.what}` keeps for backward"
                 reason = f"`{how.what}` keeps its output for backward"
             case Need.INPUT:
                 message = f"overwrites `{target}`, which `{how.what}` keeps for backward"
                 reason = f"`{how.what}` keeps `{target}` for backward"
             case Need.LEAF:
                 message = "overwrites a parameter that requires gradients: torch raises"
-                reason = "the parameter is made here"
+                reason = "the parameter is created here"
             case Need.EXPANDED:
                 message = "overwrites an expanded view, whose elements share memory: torch raises"
-                reason = "the view is made here"
+                reason = "the view is created here"
         links = [told.link(how.built, "the activation is built with `inplace=True`")] if how.built is not None else []
         links.append(told.link(case.place, f"`{target}` is overwritten in place here"))
         if how.other is not None:
@@ -48,6 +48,5 @@ def _fix(told: Told, how: Overwriting) -> Fix | None:
         return None
     safe = how.need is not Need.READ and is_sure(told.doubts)
     edits = not_in_place(told.call_at(how.built)) if how.built is not None else out_of_place(told)
-    return (
-        Fix("Use the out-of-place form", Applicability.SAFE if safe else Applicability.UNSAFE, edits) if edits else None
-    )
+    title = "Pass `inplace=False`" if how.built is not None else "Use the out-of-place form"
+    return Fix(title, Applicability.SAFE if safe else Applicability.UNSAFE, edits) if edits else None

@@ -34,7 +34,7 @@ class IneffectiveInplace(Rule):
                 )
                 says = f"measured: with and without `inplace=True`, `{kind}` keeps as much for backward"
             edit = Edit(facts.source.span_of(given.span), "False")
-            fix = Fix("Use the out-of-place form", Applicability.HINT, (edit,))
+            fix = Fix("Remove `inplace=True`", Applicability.HINT, (edit,))
             yield report_operation(self, facts, op, message, evidence=[(given, says)], fix=fix)
 
 

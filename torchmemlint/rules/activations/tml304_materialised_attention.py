@@ -43,8 +43,8 @@ class MaterialisedAttention(Rule):
                 self,
                 facts,
                 found.product.op,
-                "all attention weights are stored as one matrix: `F.scaled_dot_product_attention` "
-                + ("needs no such matrix" if available else "in torch 2.0 and newer needs no such matrix"),
+                "the attention weights are stored as a whole matrix, which `F.scaled_dot_product_attention` avoids"
+                + ("" if available else " (torch 2.0)"),
                 evidence=_evidence(found),
                 fix=Fix("Use `F.scaled_dot_product_attention`", Applicability.UNSAFE, edits) if edits else None,
             )
@@ -54,10 +54,10 @@ _NAMING = frozenset({FUSED})
 _PRODUCTS = chain.PRODUCTS | {" @ "}
 _WORDS, _LAYERS = frozenset({"softmax"}), frozenset({"Softmax"})
 _SAID = {
-    Kind.ADD: "a mask or bias is added to them",
-    Kind.FILL: "a mask fills some of them",
-    Kind.SOFTMAX: "softmax makes a second tensor of that size, which backward needs",
-    Kind.DROPOUT: "the dropout makes a third",
+    Kind.ADD: "a mask or bias is added to the scores",
+    Kind.FILL: "a mask fills some of the scores",
+    Kind.SOFTMAX: "softmax allocates a second tensor of that size, which backward needs",
+    Kind.DROPOUT: "the dropout allocates a third",
 }
 
 
@@ -65,6 +65,6 @@ def _evidence(found: Attention) -> list[tuple[Op, str]]:
     stages = sorted(found.past(), key=lambda stage: stage.step.op.span)
     said = [(stage.step.op, _SAID[stage.step.kind]) for stage in stages if stage.step.kind in _SAID]
     within = [op for stage in stages if stage.step.kind is Kind.SOFTMAX for op in tensors(found.formula, stage.step.op)]
-    said += [(op, "the softmax is computed in steps, and makes a tensor of that size here") for op in within]
+    said += [(op, "the softmax is computed in steps, and allocates a tensor of that size here") for op in within]
     first = (found.product.op, "one score for each pair of a query and a key")
-    return [first, *said, (found.sum.op, "only this weighted sum uses them")]
+    return [first, *said, (found.sum.op, "only this weighted sum uses the weights")]

@@ -16,5 +16,5 @@ class GcCollectInLoop(TellingRule):
             self,
             f"`{told.text_of(told.case.place)}` runs on every batch, and visits every Python object each time",
             [*told.each(), told.link(told.case.place, "a full collection runs here"), *told.called()],
-            fix=Fix("Collect once per epoch, or leave it to Python", Applicability.HINT),
+            fix=Fix("Remove `gc.collect()`, or call it once per epoch", Applicability.HINT),
         )

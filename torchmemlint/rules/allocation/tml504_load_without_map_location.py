@@ -27,7 +27,7 @@ class LoadWithoutMapLocation(TellingRule):
         return told.finding(
             self,
             f"`{_call(told)}` without `map_location` loads {what} to the device it was saved from",
-            [told.link(told.case.place, "`map_location` would say where the tensors go"), *_after(told, loading)],
+            [told.link(told.case.place, "no `map_location` says where the tensors go"), *_after(told, loading)],
             severity=Severity.ADVICE if _is_doubtful(told.facts, loading) else None,
             fix=Fix(
                 'Pass `map_location="cpu"`',
@@ -67,13 +67,13 @@ def _in_ranks(facts: FileFacts) -> bool:
 
 
 def _after(told: Told, loading: Loading) -> Iterator[Evidence]:
-    """Where the loaded value is copied from, what shows that it is a module, or where it is saved again."""
+    """Where the loaded value is copied from, what shows that the file holds a module, or where it is saved again."""
     if loading.copied is not None:
-        yield told.link(loading.copied, "its tensors are copied here into those that exist already")
+        yield told.link(loading.copied, "its tensors are copied into existing ones here")
     if loading.module is not None:
-        yield told.link(loading.module, f"`{told.text_of(loading.module)}` shows that it is a module")
+        yield told.link(loading.module, f"`{told.text_of(loading.module)}` shows that the file holds a module")
     if loading.saved is not None:
-        yield told.link(loading.saved, "it is saved again here, for which it need not be on the GPU")
+        yield told.link(loading.saved, "it is only saved again here, which needs no GPU")
 
 
 def _edits(told: Told, name: str) -> tuple[Edit, ...]:

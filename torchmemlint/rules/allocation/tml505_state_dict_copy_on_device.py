@@ -30,8 +30,8 @@ class StateDictCopyOnDevice(Rule):
                         facts,
                         one.op,
                         f"`{one.box}` keeps a copy of the weights of `{shortened(owner, 40)}` for every iteration",
-                        evidence=[(one.state, "the copy is on the device that the weights are on")],
-                        fix=Fix("Copy to the CPU", Applicability.UNSAFE, (_edit(facts, one),)),
+                        evidence=[(one.state, "the copy is on the same device as the weights")],
+                        fix=Fix("Copy the weights to the CPU", Applicability.UNSAFE, (_edit(facts, one),)),
                     )
             for found in snapshots.find(formula):
                 if owner := _owner(facts, found):
@@ -39,14 +39,14 @@ class StateDictCopyOnDevice(Rule):
                         self,
                         facts,
                         found.op,
-                        f"`{found.target}` is a copy of `{shortened(owner, 40)}` on the device, restored only later",
+                        f"`{found.target}` is a copy of `{shortened(owner, 40)}` on the GPU, only restored later",
                         severity=Severity.ADVICE,
                         evidence=[
-                            (found.on_device, "there is a device here"),
+                            (found.on_device, "something is moved to a device here"),
                             (found.test, f"a copy is taken where `{written(facts, found.test, 50)}`"),
-                            (found.restored, "this is all that is done with it"),
+                            (found.restored, "nothing else is done with the copy"),
                         ],
-                        fix=Fix("Copy to the CPU", Applicability.UNSAFE, (_edit(facts, found),)),
+                        fix=Fix("Copy the weights to the CPU", Applicability.UNSAFE, (_edit(facts, found),)),
                     )
 
 

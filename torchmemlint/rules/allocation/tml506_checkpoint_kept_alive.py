@@ -14,23 +14,23 @@ class CheckpointKeptAlive(TellingRule):
     def tell(self, told: Told) -> Finding:
         """Say that nobody needs a checkpoint any more."""
         bound = told.about(Bound)
-        where = "in CPU memory" if bound.on_host else "on the device"
+        where = "in CPU memory" if bound.on_host else "in GPU memory"
         if bound.as_saved:
-            where = "on the device it was saved from"
+            where = "on the device of its saved tensors"
         return told.finding(
             self,
             f"`{bound.names[0]}` keeps the checkpoint {where} after its last use",
             [
-                told.link(bound.copied, "its tensors are copied here"),
-                told.link(bound.last, "it is used here for the last time"),
-                told.link(bound.work, f"`{told.text_of(bound.work)}` runs with it still in memory"),
+                told.link(bound.copied, "its tensors are copied to the model here"),
+                told.link(bound.last, "last use of the checkpoint"),
+                told.link(bound.work, f"`{told.text_of(bound.work)}` runs while the checkpoint is still in memory"),
             ],
             fix=_fix(told, bound),
         )
 
 
 def _fix(told: Told, bound: Bound) -> Fix:
-    description = f"Delete {', '.join(f'`{name}`' for name in bound.names)}"
+    description = f"Add `del {', '.join(bound.names)}`"
     if bound.after is None or told.facts.path.suffix == ".ipynb":
         return Fix(description, Applicability.HINT)
     span, statement, rows = told.span_of(bound.after), told.facts.source.statement_span, told.facts.source.rows

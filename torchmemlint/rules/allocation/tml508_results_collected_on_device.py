@@ -20,7 +20,7 @@ class ResultsCollectedOnDevice(TellingRule):
             f"`{told.text_of(told.case.place)}` keeps every iteration's result on the GPU until the end",
             [
                 told.link(on_device, "the batches of this loop are moved to the GPU here"),
-                told.link(told.case.place, "keeps each result there"),
+                told.link(told.case.place, "keeps each result on the GPU"),
                 told.link(to_host, "all of them are moved to the CPU here"),
                 *told.called(),
             ],

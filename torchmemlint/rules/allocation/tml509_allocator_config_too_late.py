@@ -30,8 +30,8 @@ class AllocatorConfigTooLate(Rule):
                 late.op,
                 f"`{late.variable}` is set here after PyTorch has read it",
                 evidence=[
-                    (late.before, f"it is read here: `{written(facts, late.before, 50)}`"),
-                    (late.op, "not read again in this process"),
+                    (late.before, f"PyTorch has read the variable when it runs `{written(facts, late.before, 50)}`"),
+                    (late.op, "PyTorch does not read it again in this process"),
                 ],
-                fix=Fix("Set it before torch is imported, or where the program is started", Applicability.HINT),
+                fix=Fix("Set the variable before torch is imported, or in the shell", Applicability.HINT),
             )

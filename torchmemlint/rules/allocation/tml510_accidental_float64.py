@@ -24,8 +24,8 @@ class AccidentalFloat64(TellingRule):
         cast = ", and is cast there" if precision.cast else ""
         return told.finding(
             self,
-            f"`{told.text_of(place)}` copies float64, NumPy's default, to the device",
-            [*links, told.link(place, f"it is copied to the device here{cast}")],
+            f"`{told.text_of(place)}` copies float64, NumPy's default, to the GPU",
+            [*links, told.link(place, f"the array is copied to the GPU here{cast}")],
             severity=Severity.ADVICE if precision.cast else None,
             fix=_fix(told, precision),
         )

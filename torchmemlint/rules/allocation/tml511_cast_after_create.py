@@ -23,7 +23,7 @@ class CastAfterCreate(TellingRule):
             f"`{callee}(…)` allocates {casting.before} numbers that are copied to {casting.dtype} at once",
             [
                 told.link(casting.created, f"created as {casting.before}"),
-                told.link(place, f"copied to {casting.dtype}, while both are there"),
+                told.link(place, f"copied to {casting.dtype}: both tensors are in memory at once"),
             ],
             severity=Severity.ADVICE,
             fix=_fix(casting, told.call, created),

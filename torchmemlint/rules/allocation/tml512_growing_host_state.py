@@ -18,5 +18,5 @@ class GrowingHostState(TellingRule):
             self,
             f"`{told.text_of(told.case.place)}` keeps the whole output of every request: the tensors of each step",
             [told.link(told.case.place, "nothing reads these tensors afterwards"), *links, *told.called()],
-            fix=Fix("Keep only what is read of it: the text, or the sequence on the CPU", Applicability.HINT),
+            fix=Fix("Store only what is read later: the text, or the sequence on the CPU", Applicability.HINT),
         )

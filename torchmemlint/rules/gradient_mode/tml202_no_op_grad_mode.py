@@ -14,7 +14,7 @@ class NoOpGradModeRule(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say which mode has no effect, and why."""
-        remark, text = told.case.remark, shortened(" ".join(told.text.split()), 50)
+        remark, text = told.case.remark, shortened(told.text, 50)
         assert remark is not None
         if remark is Remark.MODULE_ATTRIBUTE:
             text = text.removesuffix(_ATTRIBUTE)
@@ -32,24 +32,24 @@ _ATTRIBUTE = ".requires_grad"
 _SAID = {
     Remark.DROPPED_MODE: (
         "`{text}` as a statement has no effect: use it as a context manager or decorator",
-        "makes a context manager, which is dropped without being entered",
+        "creates a context manager, which is dropped without being entered",
     ),
     Remark.PASSED_MODE: (
-        "`{text}` before `and` is never entered: `and` gives what follows it",
-        "is an object and so counts as true: `and` drops it",
+        "`{text}` before `and` is never entered: `with` gets only the value after `and`",
+        "this context manager counts as true, so `and` drops it",
     ),
     Remark.UNCALLED_MODE: (
         "`with {text}:` is missing `()`",
-        "is the class itself, which cannot be entered",
+        "this is the class itself, which cannot be entered",
     ),
     Remark.MODE_OF_CLASS: (
         "`@{text}` on a class covers only its construction, not its methods",
-        "wraps `__init__` alone",
+        "wraps only `__init__`",
     ),
-    Remark.VOLATILE: ("`volatile` has had no effect since torch 0.4", "is accepted and ignored"),
+    Remark.VOLATILE: ("`volatile` has had no effect since torch 0.4", "torch accepts and ignores it"),
     Remark.MODULE_ATTRIBUTE: (
         "`{text}.requires_grad = …` has no effect on a module: its parameters keep their own setting",
-        "is a module: its parameters keep their own `requires_grad`",
+        "this is a module: its parameters keep their own `requires_grad`",
     ),
 }
 
@@ -58,7 +58,7 @@ def _fix(told: Told, remark: Remark) -> Fix | None:
     if remark is Remark.UNCALLED_MODE:
         return Fix("Add `()`", Applicability.SAFE, (Edit(Span(told.span.end, told.span.end), "()"),))
     if remark is Remark.PASSED_MODE:
-        return Fix("Write a comma in place of `and`", Applicability.HINT)
+        return Fix("Replace `and` by a comma", Applicability.HINT)
     if remark is not Remark.MODULE_ATTRIBUTE:
         return None
     target, _, flag = told.statement.text(told.facts.source.rows).partition("=")

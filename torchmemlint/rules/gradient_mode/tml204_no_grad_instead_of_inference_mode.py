@@ -18,7 +18,10 @@ class NoGradInsteadOfInferenceMode(TellingRule):
         return told.finding(
             self,
             f"no tensor leaves this `{told.text}` block: `torch.inference_mode()` costs less",
-            [told.link(one, "runs in it, and its results end in it") for one in told.case.runs[:_SHOWN]],
+            [
+                told.link(one, "runs in this block, and no tensor of its results is used after it")
+                for one in told.case.runs[:_SHOWN]
+            ],
             fix=_fix(told),
         )
 

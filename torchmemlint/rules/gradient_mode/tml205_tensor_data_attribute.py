@@ -22,7 +22,7 @@ class TensorDataAttribute(TellingRule):
         return told.finding(
             self,
             message.format(owner=owner, by=by),
-            [*told.begun(), told.link(told.case.place, f"`{by}` {what}"), *told.called()],
+            [*told.begun(), told.link(told.case.place, what.format(by=by)), *told.called()],
             fix=_fix(told, access, told.span_of(within)),
         )
 
@@ -31,15 +31,15 @@ _DATA = ".data"
 _SAID = {
     Access.READ: (
         "`{owner}.data` bypasses autograd: `.detach()` is the same view and detects in-place changes",
-        "autograd does not see what happens to it",
+        "autograd does not see what `{by}` does with it",
     ),
     Access.CHANGED: (
         "`{by}` changes `{owner}` unseen by autograd: do so under `torch.no_grad()`",
-        "changes it without counting the change",
+        "`{by}` changes the tensor, and its version counter stays the same",
     ),
     Access.NEEDLESS: (
         "`{owner}.data` is not needed: `{by}` runs with gradients off",
-        "changes it without counting the change",
+        "`{by}` changes the tensor, and its version counter stays the same",
     ),
 }
 

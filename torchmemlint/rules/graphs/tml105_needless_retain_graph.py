@@ -27,14 +27,17 @@ class NeedlessRetainGraph(TellingRule):
         if isinstance(told.case.about, Again):
             return told.finding(
                 self,
-                "`retain_graph=True` in the last iteration keeps the graph while the next batch makes another",
+                "`retain_graph=True` in the last iteration keeps the graph while the next batch builds its own",
                 [
                     *told.begun(),
                     *told.around("every iteration differentiates a part of the same graph"),
                     told.link(told.case.place, "after the last iteration, no other backward runs through it"),
                     *told.called(),
                 ],
-                fix=Fix("Add up the losses for one `backward()`, or retain in all but the last", Applicability.HINT),
+                fix=Fix(
+                    "Call `backward()` once on the sum of the losses, or retain in all but the last iteration",
+                    Applicability.HINT,
+                ),
             )
         option = "create_graph" if told.case.creates else "retain_graph"  # the first retains, too
         alone = told.link(told.case.place, "no other backward runs through it afterwards")

@@ -30,7 +30,7 @@ class UndetachedGenerator(TellingRule):
                 *told.begun(),
                 told.link(case.backward, "backward runs through both networks"),
                 told.link(how.step, "this step does not use the gradients of the first network"),
-                told.link(how.zeroed, "they are zeroed here, before its own optimizer steps"),
+                told.link(how.zeroed, "the gradients are zeroed here, before that network's optimizer steps"),
                 *told.called(),
             ],
             fix=_fix(told),
@@ -47,7 +47,7 @@ def _fix(told: Told) -> Fix | None:
     given, call = how.argument, told.call
     value = call.given_at(given.position) if call is not None and given is not None else None
     if call is None or given is None or value is None:
-        return Fix("Detach what is passed, and call `requires_grad_()` on it where its gradient is wanted", _HINT)
+        return Fix("Detach the argument, and call `requires_grad_()` on it if you need its gradient", _HINT)
     fix = detach_fix(Site(call.piece, value), safe=certain and given.stored is Stored.TENSOR)
     return replace(fix, edits=(*fix.edits, *_without_retaining(told)))
 

@@ -22,14 +22,11 @@ class DeferredMicrobatchBackward(TellingRule):
             [
                 *told.begun(),
                 told.link(case.kept, f"{verb} the losses, with their graphs"),
-                told.link(case.place, "backward runs through all of them"),
+                told.link(case.place, "backward runs through the graphs of all iterations"),
                 *told.called(),
             ],
             fix=Fix(_ADVICE, Applicability.HINT),
         )
 
 
-_ADVICE = (
-    "Call `backward()` on each loss inside the loop, divided by the number of steps where a mean is wanted: gradients "
-    "add up in `.grad`"
-)
+_ADVICE = "Call `backward()` on each loss inside the loop (for a mean, divide it by the number of steps)"

@@ -34,15 +34,15 @@ class MemoisedSamples(TellingRule):
 
 def _evidence(told: Told, memo: Memo) -> Iterator[Evidence]:
     if memo.made is not None:
-        yield told.link(memo.made, "it is empty when the workers start")
+        yield told.link(memo.made, "the cache is empty when the workers start")
     if not memo.attribute:
-        yield told.link(told.case.place, "it keeps the result of every call")
+        yield told.link(told.case.place, "this decorator keeps the result of every call")
     if memo.at is not None:
-        yield told.link(memo.at, "each sample is put there, and nothing takes it out")
+        yield told.link(memo.at, "each sample is stored here, and nothing removes it")
     if memo.loader is not None:
         yield told.link(memo.loader, "its workers end with each epoch, in which each sample is loaded once")
 
 
 def _in_vain(memo: Memo) -> str:
     workers = "each worker" if memo.workers is None else f"each of {memo.workers} workers"
-    return f" in {'a worker' if memo.workers == 1 else workers} until the epoch ends: it is never hit"
+    return f" in {'a worker' if memo.workers == 1 else workers} for one epoch: the cache is never hit"

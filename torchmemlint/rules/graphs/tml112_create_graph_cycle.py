@@ -18,7 +18,7 @@ class CreateGraphCycle(TellingRule):
             self,
             f"`{told.text_of(told.case.place)}` stores a graph in `.grad` that nothing resets, in every iteration",
             _evidence(told),
-            fix=Fix("Compute them with `autograd.grad`, or set `.grad` to None after use", Applicability.HINT),
+            fix=Fix("Compute the gradients with `autograd.grad`, or set `.grad = None` after use", Applicability.HINT),
         )
 
 

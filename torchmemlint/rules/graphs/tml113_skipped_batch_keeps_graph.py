@@ -22,7 +22,7 @@ class SkippedBatchKeepsGraph(TellingRule):
         hold = "holds" if len(skipped.names) == 1 else "hold"
         return told.finding(
             self,
-            f"{names} {hold} the skipped batch's graph and activations while the next runs",
+            f"{names} {hold} the skipped batch's graph and activations during the next one",
             _evidence(told),
             severity=Severity.WARNING if skipped.caught else Severity.ADVICE,
             fix=_fix(told, skipped),
@@ -31,9 +31,9 @@ class SkippedBatchKeepsGraph(TellingRule):
 
 def _evidence(told: Told) -> Iterator[Evidence]:
     yield from told.begun()
-    yield told.link(told.case.place, "no backward has freed it here")
+    yield told.link(told.case.place, "no backward has freed the graph here")
     if told.case.backward is not None:
-        yield told.link(told.case.backward, "which frees it for other batches")
+        yield told.link(told.case.backward, "this backward frees the graph of other batches")
     yield from told.around("the next iteration runs the forward pass before these names are reassigned")
     yield from told.called()
 
@@ -41,7 +41,7 @@ def _evidence(told: Told) -> Iterator[Evidence]:
 def _fix(told: Told, skipped: Skipped) -> Fix:
     deleted = f"del {', '.join(skipped.names)}"
     if not skipped.can_go or told.statement != told.span or told.case.doubts:
-        return Fix(f"Release them first: `{' = '.join(skipped.names)} = None`", Applicability.HINT)
+        return Fix(f"First set `{' = '.join(skipped.names)} = None`", Applicability.HINT)
     own = separated(told.facts, told.statement)
     edits = own.led_by(f"{deleted}\n{own.indent}") if own is not None else ()
-    return offered(f"Delete them first: `{deleted}`", Applicability.SAFE, edits)
+    return offered(f"Add `{deleted}` before `continue`", Applicability.SAFE, edits)

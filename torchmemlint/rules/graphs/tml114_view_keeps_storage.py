@@ -22,7 +22,7 @@ class ViewKeepsStorage(TellingRule):
             _evidence(told),
             severity=Severity.ADVICE if told.case.advice else Severity.WARNING,
             fix=Fix(
-                f"Copy it: `{text}.clone()`",
+                f"Store a copy: `{text}.clone()`",
                 Applicability.SAFE if certain else Applicability.UNSAFE,
                 (Edit(Span(span.end, span.end), ".clone()"),),
             ),
@@ -31,7 +31,7 @@ class ViewKeepsStorage(TellingRule):
 
 def _evidence(told: Told) -> Iterator[Evidence]:
     for made in told.case.graphs:
-        yield told.link(made, "gives the whole tensor, a new one in each iteration")
+        yield told.link(made, "returns the whole tensor, a new one in each iteration")
     for place in told.case.moves:
         yield told.link(place, "the batches of this loop are moved to the device here")
     if told.case.within is not None and told.case.within != told.case.place:

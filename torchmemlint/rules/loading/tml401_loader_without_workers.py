@@ -11,6 +11,7 @@ from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 from torchmemlint.source.loading import is_notebook
 from torchmemlint.syntax import statements
+from torchmemlint.syntax.text import shortened
 
 WORKERS = 4  # what the fix asks for; the right number depends on the machine and the data
 
@@ -24,12 +25,12 @@ class LoaderWithoutWorkers(TellingRule):
         text = shown(told.call.argument("num_workers", 5)) if told.call is not None else ""
         how = "`num_workers` is not given (default 0)"
         if feeding.chosen:
-            how = f"`num_workers` is `{text or 'an option'}`, by default 0"
+            how = f"`num_workers={shortened(text, 40)}` is 0 by default" if text else "`num_workers` is 0 by default"
         elif text:
-            how = "`num_workers` is 0" if text == "0" else f"`num_workers` is `{text}`, here 0"
+            how = "`num_workers` is 0" if text == "0" else f"`num_workers={shortened(text, 40)}` is 0 here"
         return told.finding(
             self,
-            f"`{told.callee_of(told.case.place)}` loads in the training process: {how}",
+            f"`{told.callee_of(told.case.place)}` loads batches in the training process: {how}",
             [told.link(told.case.place, how), *told.called()],
             fix=_fix(told, text),
         )
@@ -37,11 +38,11 @@ class LoaderWithoutWorkers(TellingRule):
 
 def _fix(told: Told, given: str) -> Fix:
     """Ask for workers where the call says nothing of them: a number that is written, 0 too, is somebody's decision."""
-    title = f"Load with {WORKERS} worker processes"
+    title = f"Pass `num_workers={WORKERS}`"
     if told.call is None or given or told.about(Feeding).given:
         return Fix(title, Applicability.HINT)
     if _runs_on_import(told):
-        return Fix(f'{title}, below `if __name__ == "__main__":`, which workers pass over', Applicability.HINT)
+        return Fix(f'{title}, and create the loader below `if __name__ == "__main__":`', Applicability.HINT)
     return Fix(title, Applicability.UNSAFE, told.call.adding(f"num_workers={WORKERS}"))
 
 

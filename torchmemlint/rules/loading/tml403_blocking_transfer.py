@@ -16,15 +16,15 @@ class BlockingTransfer(TellingRule):
         """Say that the program waits for a copy, and for which."""
         feeding = told.about(Feeding)
         text = told.text_of(told.case.place)
-        pinning = "" if feeding.pins else " (and pin, TML402)"
+        pinning = "" if feeding.pins else " and pin (TML402)"
         memory = "which pins its memory" if feeding.pins else "which should pin its memory (TML402)"
         edits = told.call.adding("non_blocking=True") if told.call is not None else ()
         return told.finding(
             self,
             f"`{text}` blocks until the copy finishes: pass `non_blocking=True`{pinning}",
             [
-                told.link(feeding.loader, f"the batch comes from this {told.callee_of(feeding.loader)}, {memory}"),
-                told.link(told.case.place, "it is copied to the GPU without `non_blocking=True`"),
+                told.link(feeding.loader, f"the batch comes from this `{told.callee_of(feeding.loader)}`, {memory}"),
+                told.link(told.case.place, "the batch is copied to the GPU without `non_blocking=True`"),
             ],
             fix=offered("Pass `non_blocking=True`", Applicability.SAFE, edits),
         )

@@ -27,7 +27,7 @@ class LoaderRespawnsWorkers(TellingRule):
             f"`{told.callee_of(told.case.place)}` restarts its {number} for every pass over it",
             [
                 told.link(told.case.place, "the loader is built without `persistent_workers=True`"),
-                told.link(feeding.iterated, "it is iterated over here"),
+                told.link(feeding.iterated, "the loader is iterated over here"),
                 told.link(feeding.again, "repeated by this loop"),
             ],
             fix=offered("Pass `persistent_workers=True`", Applicability.UNSAFE, _edits(told, asks=feeding.chosen)),

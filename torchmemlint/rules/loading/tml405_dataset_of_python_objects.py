@@ -20,12 +20,12 @@ class DatasetOfPythonObjects(TellingRule):
         name = told.callee_of(feeding.loader)
         return told.finding(
             self,
-            f"`{copied.name}` keeps {copied.what} in `self.{copied.attribute}`: {number} copies them",
+            f"`{copied.name}` keeps {copied.what} in `self.{copied.attribute}`: {number} makes a copy",
             [
                 told.link(copied.entry, f"`self.{copied.attribute}` is filled with Python objects here: {copied.what}"),
-                told.link(copied.source, "there are as many as this holds"),
-                told.link(copied.read, "reading one changes its reference count"),
-                told.link(feeding.loader, f"the workers of this `{name}` do so, each in its own process"),
+                told.link(copied.source, "there are as many objects as this has items"),
+                told.link(copied.read, "reading an object changes its reference count"),
+                told.link(feeding.loader, f"each worker of this `{name}` reads them in its own process"),
             ],
             fix=Fix("Store the samples in arrays", Applicability.HINT),
         )

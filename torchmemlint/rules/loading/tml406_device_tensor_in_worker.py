@@ -7,8 +7,8 @@ from torchmemlint.flow.fact.details import Placing
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
-_IN_WORKER = "a forked worker cannot use CUDA that its parent has started, any other takes a context of its own for it"
-_HINT = "Keep it on the CPU, and move the whole batch in the training loop"
+_IN_WORKER = "a forked worker cannot use CUDA after its parent did, and a spawned one creates a CUDA context of its own"
+_HINT = "Return CPU tensors, and move the whole batch in the training loop"
 
 
 class DeviceTensorInWorker(TellingRule):
@@ -20,11 +20,11 @@ class DeviceTensorInWorker(TellingRule):
         text, loader = told.text_of(case.place), placing.loader
         what = f"`{placing.entry}`" if placing.entry else "the lambda that makes its batches"
         if loader is None:
-            message = f"`{text}` moves every sample to the GPU by itself: slow, and rules out worker processes"
+            message = f"`{text}` moves samples to the GPU one by one: slow, and rules out worker processes"
             first = told.link(case.place, f"{what} moves a tensor to the GPU here")
         else:
             message = f"`{text}` moves a tensor to the GPU inside a worker process"
-            first = told.link(loader, f"the workers of this {told.callee_of(loader)} run {what}")
+            first = told.link(loader, f"the workers of this `{told.callee_of(loader)}` run {what}")
         return told.finding(
             self,
             message,

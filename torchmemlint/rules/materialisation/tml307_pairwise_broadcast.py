@@ -36,11 +36,11 @@ class PairwiseBroadcast(Rule):
     def _report(self, facts: FileFacts, formula: Formula, found: Contraction) -> Finding:
         left, right = found.pairs.left, found.pairs.right
         links: list[tuple[Op, str]] = [
-            (left.put_in.op, "spread along a dimension of its own"),
-            (right.put_in.op, "spread along another one"),
+            (left.put_in.op, "broadcast along one dimension"),
+            (right.put_in.op, "broadcast along another"),
         ]
         if found.whole is not found.pairs.operation:
-            links.append((found.pairs.operation.op, "made for every pair and every feature"))
+            links.append((found.pairs.operation.op, "allocated for every pair and every feature"))
         links.append((found.whole.op, "only the sum over the features is used"))
         return report_operation(
             self,

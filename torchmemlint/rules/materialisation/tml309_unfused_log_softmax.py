@@ -43,14 +43,14 @@ class UnfusedLogSoftmax(Rule):
 
     def _report(self, facts: FileFacts, found: Unfused, kept: int, wide: bool) -> Finding:
         """`kept`: tensors of this size, until backward. `wide`: is there one for every token or pixel?"""
-        first = f"`{found.inner.name}` makes probabilities that only the logarithm takes"
+        first = f"`{found.inner.name}` computes probabilities that only the logarithm uses"
         links: list[tuple[Op, str]] = [(found.inner.op, first)]
         links += [(step.op, "another tensor of the same size") for step in reversed(found.steps)]
         links.append((found.log.op, f"their logarithm: `{found.fused}` computes it from the logits"))
         shown = written(facts, found.log.op, 50)
-        message = f"`{shown}` stores {kept} tensors of its size for backward: `{found.fused}` stores one"
+        message = f"`{shown}` stores {kept} tensors for backward, where `{found.fused}` stores one"
         if kept < 2:
-            message = f"`{shown}` allocates {len(found.steps) + 2} tensors of its size: `{found.fused}` allocates one"
+            message = f"`{shown}` allocates {len(found.steps) + 2} tensors, where `{found.fused}` allocates one"
         return report_operation(
             self,
             facts,

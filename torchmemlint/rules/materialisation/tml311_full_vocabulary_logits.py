@@ -58,7 +58,7 @@ class FullVocabularyLogits(Rule):
             found.log.op,
             f"`{shown}` {does} a tensor as large as the logits, but one number per token is used",
             severity=None if found.is_vocabulary else Severity.ADVICE,
-            evidence=[*copies, (found.gather, "looks one number of each token up, and nothing else takes it")],
+            evidence=[*copies, (found.gather, "picks one number per token, and nothing else uses the result")],
             fix=Fix("Compute `log_softmax` and `gather` of one sequence at a time", Applicability.HINT),
             doubts=() if found.is_vocabulary else (Doubt.SIZE,),
         )

@@ -27,8 +27,8 @@ class CycleHoldsModule(TellingRule):
 
 def _title(circling: Circling) -> str:
     if circling.closure:
-        return "Define the function outside, and give it what it needs; or use a loop"
-    return "Break the cycle: look the method up by name, hold a `weakref.ref`, or clear it when the work is done"
+        return "Define the function outside and pass what it needs, or use a loop"
+    return "Break the cycle: look the method up by name, hold a `weakref.ref`, or clear the reference at the end"
 
 
 def _evidence(told: Told) -> Iterator[Evidence]:

@@ -26,6 +26,6 @@ class HookNeverRemoved(TellingRule):
 
 
 def _evidence(told: Told) -> Iterator[Evidence]:
-    yield told.link(told.case.place, "the hook stays, with all that it holds, until its handle removes it")
-    yield from told.around("and that is repeated by this loop, for the same module")
+    yield told.link(told.case.place, "the hook stays, with all that it holds, until `handle.remove()`")
+    yield from told.around("repeated by this loop, for the same module")
     yield from told.called()

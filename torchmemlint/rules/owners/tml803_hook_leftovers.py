@@ -15,7 +15,7 @@ _WORDS = {  # message and fix
         "Push only where a backward follows: `if torch.is_grad_enabled():`",
     ),
     Left.REMOVED: (
-        "the hook is removed, but `{}` keeps what it has stored, on every module that it was for",
+        "the hook is removed, but `{}` keeps what it stored, on every module it was registered on",
         "Delete `{}` where the hooks are removed, or collect the tensors in a variable",
     ),
     Left.GROWN: (
@@ -51,7 +51,7 @@ class HookLeftovers(TellingRule):
 def _evidence(told: Told, left: Left) -> Iterator[Evidence]:
     yield told.link(told.case.place, "the hook stores what the pass gives it")
     for place in told.case.moves:
-        yield told.link(place, "this hook takes it away, when backward runs")
+        yield told.link(place, "only this hook removes it, when backward runs")
     for place, word in zip(told.case.calls, _PLACES[left], strict=False):
         yield told.link(place, word)
-    yield from told.around("and is repeated by this loop")
+    yield from told.around("repeated by this loop")

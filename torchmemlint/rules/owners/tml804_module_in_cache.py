@@ -38,7 +38,7 @@ class ModuleInCache(TellingRule):
 def _evidence(told: Told) -> Iterator[Evidence]:
     yield told.link(told.case.place, "the arguments are the key of the result, so the cache holds them")
     for made in told.case.graphs:
-        yield told.link(made, "made here")
+        yield told.link(made, "created here")
     for call in told.case.calls:
-        yield told.link(call, "given to the function here")
+        yield told.link(call, "passed to the function here")
     yield from told.around("another one is created in each iteration")

@@ -19,7 +19,7 @@ class MetricNeverReset(TellingRule):
             self,
             f"`{metric}` keeps every batch: it is computed again and again, but never reset",
             _evidence(told),
-            fix=Fix(f"Call `{metric}.reset()` after its value is taken", Applicability.HINT),
+            fix=Fix(f"Call `{metric}.reset()` after `compute()`", Applicability.HINT),
         )
 
 

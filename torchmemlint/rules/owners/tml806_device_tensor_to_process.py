@@ -19,13 +19,13 @@ class DeviceTensorToProcess(TellingRule):
             f"`{told.text_of(told.case.place)}` shares GPU memory that stays until the other process lets go of it",
             _evidence(told),
             severity=Severity.ADVICE if told.case.advice else None,
-            fix=Fix("Put tensors of the CPU into the queue, and move them where they are used", Applicability.HINT),
+            fix=Fix("Put CPU tensors into the queue, and move them where they are used", Applicability.HINT),
         )
 
 
 def _evidence(told: Told) -> Iterator[Evidence]:
     for place in told.case.moves:
-        yield told.link(place, "brought to the GPU here")
+        yield told.link(place, "moved to the GPU here")
     yield told.link(told.case.place, "the queue hands the GPU memory itself to another process")
     yield from told.around("repeated by this loop: as many as the queue holds are on the GPU")
     yield from told.called()

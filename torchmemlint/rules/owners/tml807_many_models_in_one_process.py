@@ -21,7 +21,7 @@ class ManyModelsInOneProcess(TellingRule):
             f"`{variable}` keeps the network of every iteration in memory, and none is run again",
             _evidence(told),
             fix=Fix(
-                f"Keep numbers in `{variable}`, and of a network that is wanted its `state_dict`, on the CPU",
+                f"Keep only numbers in `{variable}`, and the `state_dict` of a network on the CPU",
                 Applicability.HINT,
             ),
         )
@@ -29,6 +29,6 @@ class ManyModelsInOneProcess(TellingRule):
 
 def _evidence(told: Told) -> Iterator[Evidence]:
     for made in dict.fromkeys((told.case.place, *told.case.graphs)):
-        yield told.link(made, "made here, in each iteration")
-    yield from told.around("this loop has one after the other, and all are held at its end")
+        yield told.link(made, "created here in each iteration")
+    yield from told.around("each iteration creates another, and all are held when the loop ends")
     yield from told.called()

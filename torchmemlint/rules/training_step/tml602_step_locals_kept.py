@@ -19,12 +19,12 @@ class StepLocalsKept(TellingRule):
         callee = shortened(told.call.callee, 40) if told.call is not None else told.text_of(case.place)
         large = f"`{held.name}` has at least {DIMENSIONS} dimensions: something for each position"
         if held.wide is not None:
-            large = f"a `{held.wide.rpartition('.')[2]}` predicts something for every token or pixel"
+            large = f"`{held.wide.rpartition('.')[2]}` predicts something for every token or pixel"
         return told.finding(
             self,
             f"`{held.name}` still holds the last iteration's result while `{callee}(...)` runs again",
             [
-                told.link(case.place, f"`{callee}(...)` runs with gradients disabled: it makes the peak"),
+                told.link(case.place, f"`{callee}(...)` runs with gradients disabled: memory peaks here"),
                 told.link(held.shown, large),
                 *told.around(f"`{held.name}` is still set when the next iteration begins"),
                 *told.called(),

@@ -25,7 +25,5 @@ class NoMixedPrecision(TellingRule):
                 told.link(place, "differentiates what was computed in float32: nothing asks for another precision"),
                 *told.called(),
             ],
-            fix=Fix(
-                'Compute the forward pass under `torch.autocast("cuda", dtype=torch.bfloat16)`', Applicability.HINT
-            ),
+            fix=Fix('Run the forward pass under `torch.autocast("cuda", dtype=torch.bfloat16)`', Applicability.HINT),
         )

@@ -42,7 +42,7 @@ class HeavyOptimizerState(Rule):
                 f"{(kept + 2) * _FLOAT} with parameter and gradient (float32)",
                 evidence=[(parameters, "each of these has state from the first `step()` on")],
                 fix=Fix(
-                    "If it does not fit: 8-bit or factored state, or state sharded over processes",
+                    "If memory is short, use 8-bit or factored state, or shard the state over processes",
                     Applicability.HINT,
                 ),
             )

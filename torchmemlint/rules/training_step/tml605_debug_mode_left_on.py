@@ -17,10 +17,10 @@ class DebugModeLeftOn(TellingRule):
         serving = told.about(Serving)
         if serving.name in RECORDING:
             what = "keeps a stack trace of every allocation in CPU memory, which nothing reads"
-            fix = Fix("Dump the recording, or do not record", Applicability.HINT)
+            fix = Fix("Dump the recording, or remove the call", Applicability.HINT)
         elif serving.name in ANOMALY_CONTEXT:
             what = "makes every step slow, and stores stack traces in CPU memory"
-            fix = Fix("Make it a command-line option", Applicability.HINT)
+            fix = Fix("Make this a command-line option", Applicability.HINT)
         elif serving.name in PROFILING:
             what = "keeps every event of every step in CPU memory: no `schedule` is given"
             fix = Fix("Record some steps only: `torch.profiler.profile` with a `schedule`", Applicability.HINT)
