@@ -46,17 +46,31 @@ PLACE = re.compile(  # in YAML it lies between comments
 
 def shown(*arguments: str) -> str:
     """A command and its output, as a reader in the repository's folder sees it."""
+    return f"```text\n$ torchmemlint {' '.join(arguments)}\n{printed(ROOT, *arguments)}\n```\n"
+
+
+def printed(folder: Path, *arguments: str) -> str:
+    """What a command prints, run in a folder."""
     from torchmemlint.cli.main import main
 
     output, before = io.StringIO(), Path.cwd()
-    os.chdir(ROOT)
+    os.chdir(folder)
     try:
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(io.StringIO()):
             main((*arguments, "--isolated", "--color=never"))
     finally:
         os.chdir(before)
-    text = output.getvalue().rstrip().replace(str(ROOT), "/home/me/project")
-    return f"```text\n$ torchmemlint {' '.join(arguments)}\n{text}\n```\n"
+    return output.getvalue().rstrip().replace(str(ROOT), "/home/me/project")
+
+
+def out_of_memory() -> str:
+    """What is said of a snapshot: the request that failed, the lines that had most, and what would have fitted."""
+    text = printed(ROOT / "examples", "oom", "out_of_memory.pickle", "out_of_memory.py")
+    failed = text[text.index("out of memory  ") :]
+    lines = failed.splitlines()
+    live = next(number for number, line in enumerate(lines) if line.startswith("Live at"))
+    fit = next(number for number, line in enumerate(lines) if line.startswith("What would have made it fit"))
+    return "```text\n" + "\n".join([*lines[: live + 6], "…", *lines[fit:]]) + "\n```\n"
 
 
 def options() -> str:
@@ -422,6 +436,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "full": lambda: shown(SHORT_EXAMPLE),
     "notebook": lambda: shown(NOTEBOOK),
     "notebook-diff": lambda: shown(NOTEBOOK, "--diff"),
+    "out-of-memory": out_of_memory,
     "folded": lambda: shown(*FOLDED_EXAMPLE),
     "concise": lambda: shown(EXAMPLE, "--output-format", "concise"),
     **{name: functools.partial(shown, SHORT_EXAMPLE, "--output-format", name) for name in FOR_PROGRAMS},

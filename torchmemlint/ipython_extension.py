@@ -41,36 +41,28 @@ class Shown:
         return f'<div class="torchmemlint" style="font-size: 90%; line-height: 1.5">{"".join(parts)}</div>'
 
     def _texts(self) -> Iterator[str]:
+        from torchmemlint.report.message import message_of
+
         if self.problem:
             yield f"torchmemlint: {self.problem}"
         for where, finding in self.findings:
-            yield f"{where}: {finding.code} {finding.name} ({finding.severity.value}): {finding.message}"
-            yield from (f"  = {key}: {text}" for key, text in _remarks(finding))
-
-
-def _remarks(finding: Finding) -> Iterator[tuple[str, str]]:
-    from torchmemlint.report.message import rule_url
-
-    if finding.fix is not None:
-        yield f"fix ({finding.fix.applicability.value})", finding.fix.message
-    yield "learn more", rule_url(finding.code)
+            message = message_of(finding)
+            yield f"{where}: {finding.code} {finding.name} ({finding.severity.value}): {message.what}"
+            yield from (f"  = {note.line}" for note in message.notes())
 
 
 def _html(where: str, finding: Finding) -> str:
-    from torchmemlint.report.message import rule_url
+    from torchmemlint.report.message import message_of
 
+    message = message_of(finding)
     severity = finding.severity.value
     colour = _COLOURS[severity]
-    link = (
-        f'<a href="{rule_url(finding.code)}" target="_blank" rel="noopener">{finding.code} {escape(finding.name)}</a>'
-    )
-    fix = ""
-    if finding.fix is not None:
-        fix = f"<div>Fix ({finding.fix.applicability.value}): {_with_code(finding.fix.message)}</div>"
+    link = f'<a href="{message.url}" target="_blank" rel="noopener">{finding.code} {escape(finding.name)}</a>'
+    notes = "".join(f"<div>{_with_code(note.line)}</div>" for note in message.notes(url=False))
     return (
         f'<div style="border-left: 3px solid {colour}; padding: 2px 0 2px 8px; margin: 4px 0">'
         f'<div><b style="color: {colour}">{severity}</b> {link}, {escape(where)}</div>'
-        f"<div>{_with_code(finding.message)}</div>{fix}</div>"
+        f"<div>{_with_code(message.what)}</div>{notes}</div>"
     )
 
 

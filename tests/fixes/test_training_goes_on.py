@@ -434,7 +434,7 @@ def test_no_fix_takes_in_what_a_lambda_stands_in() -> None:
     fixes = [finding.fix for finding in check(PROGRAMS["a lambda beside a pass"]) if finding.code == "TML203"]
     assert [fix.applicability for fix in fixes if fix is not None] == [Applicability.HINT]
     assert fixes[0] is not None
-    assert fixes[0].message.endswith("it stands in a `lambda`, which runs it where that is called")
+    assert fixes[0].message.endswith("a `lambda` runs it, wherever that is called")
 
 
 @pytest.mark.parametrize("name", sorted(NEEDED))

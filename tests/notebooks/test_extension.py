@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.report.samples import accumulation
+from torchmemlint.doubts import Doubt
+from torchmemlint.ipython_extension import Shown
+from torchmemlint.report.message import message_of
+
 pytest.importorskip("IPython")
 
+ROOT = Path(__file__).resolve().parents[2]
 SESSION = """
 import json, sys
 from IPython.core.displayhook import DisplayHook
@@ -106,7 +115,7 @@ def test_it_is_html_in_a_browser(tmp_path: Path) -> None:
     html = session(tmp_path, *cells)["outputs"][-1]["shown"][0]["text/html"]
     assert '<a href="https://torchmemlint.readthedocs.io/rules/TML101/"' in html
     assert "<code>total += loss</code>" in html
-    assert "Fix (safe): Detach <code>loss</code>" in html
+    assert "fix (safe): Detach <code>loss</code>" in html
 
 
 def test_the_magic_shows_all_and_unloading_ends_it(tmp_path: Path) -> None:
@@ -139,3 +148,18 @@ def test_a_cell_without_an_identity_and_one_that_cannot_be_read(tmp_path: Path) 
     outputs = session(tmp_path, *cells)["outputs"]
     assert outputs[3]["shown"] == []
     assert "TML101" in texts(outputs[4])
+
+
+def test_a_finding_has_the_words_of_all_formats() -> None:
+    finding = replace(accumulation(), doubts=(Doubt.GIVEN,))
+    message, shown = message_of(finding), Shown((("line 9", finding),))
+    assert {note.label for note in message.notes()} >= {"likely", "why", "fix", "learn more"}
+    assert repr(shown).splitlines()[1:] == [f"  = {note.line}" for note in message.notes()]
+    html = unescape(re.sub(r"</?code>", "`", shown._repr_html_()))
+    assert [note.line for note in message.notes(url=False) if note.line not in html] == []
+
+
+def test_the_page_shows_what_is_shown(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "jupyter.md").read_text(encoding="utf-8")
+    cells = [("a", "%load_ext torchmemlint"), ("b", IMPORT), ("c", MODEL), ("d", LOOP)]
+    assert texts(session(tmp_path, *cells)["outputs"][-1]) in page

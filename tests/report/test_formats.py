@@ -91,6 +91,9 @@ def test_summary_of_a_fixing_run() -> None:
         "Fixed 1 problem in 1 file.",
         "Found 1 problem (1 warning) in 1 file.",
     ]
+    counted = json.loads(render(rest, "json-report"))["summary"]  # a fix that was taken back is none
+    assert counted["fixable"] == {"safe": 0, "unsafe": 0}
+    assert [rule["fixable"] for rule in counted["rules"]] == [0]
     assert "Would fix 1 problem in 1 file." in render(report(fixed=(fixed_file(),)), "full")
 
 

@@ -19,8 +19,8 @@ from torchmemlint.syntax.text import one_line, shortened
         ("self.controlnet(\n    latents,  # a comment (\n    t,\n)", "self.controlnet(latents, t)"),
         ("torch.cuda.memory._record_memory_history(1)", "torch.cuda.memory._record_memory_history(1)"),
         (
-            "one.name.that.goes.on.and.on.and.on.until.it.is.far.too.long.to.show",
-            "one.name.that.goes.on.and.…o.long.to.show",
+            "one.name.that.goes.on.and.on.and.on.until.it.is.too.long.to.show",
+            "one.name.that.goes.on.and.….to.show",
         ),
     ],
 )

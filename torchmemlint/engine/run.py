@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from torchmemlint.findings import ContextFile, Finding, Severity
+from torchmemlint.fixes.eligibility import eligible
 from torchmemlint.immutable import immutable
 
 
@@ -79,3 +80,8 @@ class RunReport:
     unsure: int = 0  # further findings, which are less certain than is asked for
     programs: Callable[[Path], list[str]] = lambda path: []  # `sources`, but of notebooks the Python: row for row
     raw_sources: Callable[[Path], list[str]] = lambda path: []  # `sources`, but of notebooks the lines of their JSON
+
+    def fixable(self, *, unsafe: bool) -> list[Finding]:
+        """The findings that a fix may remove; none whose fix was tried in this run and taken back."""
+        taken_back = {finding for one in self.fixed for finding, _ in one.rolled_back}
+        return [one for one in self.findings if one not in taken_back and eligible(one, unsafe=unsafe)]

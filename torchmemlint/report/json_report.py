@@ -13,7 +13,6 @@ from typing import Any
 from torchmemlint import __version__
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Severity
-from torchmemlint.fixes.eligibility import eligible
 from torchmemlint.report import statistics
 from torchmemlint.report.json_format import finding_object
 from torchmemlint.report.paint import Paint
@@ -39,8 +38,8 @@ def document(report: RunReport, **parts: Any) -> str:
 
 def summary(report: RunReport) -> dict[str, Any]:
     """What the closing lines of the formats for reading say."""
-    safe = sum(eligible(finding, unsafe=False) for finding in report.findings)
-    unsafe = sum(eligible(finding, unsafe=True) for finding in report.findings) - safe
+    safe = len(report.fixable(unsafe=False))
+    unsafe = len(report.fixable(unsafe=True)) - safe
     severities = [finding.severity for finding in report.findings]
     return {
         "torchmemlint": __version__,

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Severity
-from torchmemlint.fixes.eligibility import eligible
 from torchmemlint.immutable import immutable
 from torchmemlint.report.paint import Paint
 
@@ -26,7 +25,7 @@ class Row:
 def rows(report: RunReport) -> list[Row]:
     """The rules that spoke, the most frequent first."""
     counts = Counter(finding.code for finding in report.findings)
-    fixable = Counter(finding.code for finding in report.findings if eligible(finding, unsafe=report.unsafe_fixes))
+    fixable = Counter(finding.code for finding in report.fixable(unsafe=report.unsafe_fixes))
     severities: dict[str, Severity] = {}
     names: dict[str, str] = {}
     for finding in report.findings:

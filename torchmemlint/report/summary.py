@@ -8,7 +8,6 @@ from pathlib import Path
 
 from torchmemlint.engine.run import LeftOut, RunReport
 from torchmemlint.findings import Severity
-from torchmemlint.fixes.eligibility import eligible
 from torchmemlint.report.columns import show
 from torchmemlint.report.paint import Paint
 from torchmemlint.report.places import place, printed_path
@@ -91,10 +90,8 @@ def _together(left_out: Sequence[LeftOut]) -> Iterator[LeftOut]:
 
 
 def _fixable(report: RunReport, paint: Paint) -> Iterator[str]:
-    taken_back = {finding for one in report.fixed for finding, _ in one.rolled_back}
-    open_ones = [finding for finding in report.findings if finding not in taken_back]
-    now = sum(eligible(finding, unsafe=report.unsafe_fixes) for finding in open_ones)
-    more = sum(eligible(finding, unsafe=True) for finding in open_ones) - now
+    now = len(report.fixable(unsafe=report.unsafe_fixes))
+    more = len(report.fixable(unsafe=True)) - now
     if now:
         also = f" ({more} more with --unsafe-fixes)" if more else ""
         yield f"{paint.fixable('[*]')} {now} fixable with --fix{also}."

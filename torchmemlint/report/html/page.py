@@ -53,7 +53,7 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
         closing=list(summary.lines(report, root, Paint(on=False))),
         counts=[(severity, severities[severity]) for severity in SEVERITIES],
         checked=report.files_checked,
-        fixable=sum(eligible(finding, unsafe=report.unsafe_fixes) for finding in report.findings),
+        fixable=len(report.fixable(unsafe=report.unsafe_fixes)),
         charts=charts.charts(report.findings, root),
         rules=sorted(rules.items()),
         folders=sorted({charts.folder_of(finding, root) for finding in report.findings}),
