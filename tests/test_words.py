@@ -6,13 +6,19 @@ mean. None of them may get worse, and no other page may join them.
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
+import torchmemlint
 from tests.words import MEAN, banned, complaints, mean_length, sentences
+from torchmemlint import callbacks, plugins, testing
+from torchmemlint.flow.facts import FileFacts
 
 ROOT = Path(__file__).resolve().parents[1]
 WORDY: dict[str, float] = json.loads((ROOT / "tests/wordy.json").read_text())
@@ -41,6 +47,43 @@ def test_pages_of_rules_use_plain_words(page: Path) -> None:
     why = re.findall(r"^why: (.*)$", text, re.MULTILINE)
     assert len(why) == 1
     assert {one: list(banned(one)) for one in [*why, *sentences(text)] if any(banned(one))} == {}
+
+
+def _public() -> Iterator[tuple[str, object]]:
+    """What the pages of the API and of plugins name, with the properties and methods of its classes."""
+    for module in (torchmemlint, plugins):
+        for name in module.__all__:
+            one = getattr(module, name)
+            if not isinstance(one, str) and one is not FileFacts:  # a version; and what plugins ask by functions
+                yield f"{module.__name__}.{name}", one
+                members = vars(one).items() if isinstance(one, type) else ()
+                for member, value in members:
+                    if not member.startswith("_") and isinstance(value, property | FunctionType):
+                        yield f"{module.__name__}.{name}.{member}", value
+    yield from (
+        (f"testing.{name}", getattr(testing, name)) for name in ("fixtures_in", "expectations", "check_fixture")
+    )
+    yield from ((f"callbacks.{one}", getattr(callbacks, one)) for one in ("explained", "lightning_callback"))
+    yield "callbacks.trainer_callback", callbacks.trainer_callback
+
+
+@pytest.mark.parametrize(("name", "one"), _public(), ids=lambda one: one if isinstance(one, str) else "")
+def test_public_docstrings_are_short_statements(name: str, one: object) -> None:
+    text = inspect.getdoc(one) or ""
+    first = text.split("\n")[0]
+    assert first.endswith(".")
+    assert "?" not in first
+    assert mean_length(text) <= MEAN, name
+    assert {word for sentence in sentences(text) for word in banned(sentence)} == set()
+
+
+@pytest.mark.parametrize("function", [torchmemlint.check_source, torchmemlint.fix_source, torchmemlint.check_paths])
+def test_docstrings_of_the_api_name_each_argument(function: FunctionType) -> None:
+    same = inspect.getdoc(torchmemlint.check_source) or ""
+    text = (inspect.getdoc(function) or "") + same
+    unnamed = {name for name in inspect.signature(function).parameters if f"`{name}`" not in text}
+    assert unnamed <= {"source", "paths"}  # the first line says these: the text, the files
+    assert "Raises `ConfigError`" in same
 
 
 def test_pages_that_are_gone_are_not_listed() -> None:

@@ -83,24 +83,24 @@ def check_source(
 ) -> list[Finding]:
     """Check the text of one file, and return what is found in it, in the order of the text.
 
-    Without `path` nothing on the disk is read: the text stands alone, and the default settings hold. With `path`, which
-    need not exist and is not read, the text is checked as that file: with the nearest configuration upwards from it,
-    and with the other files of its project as context. `config` names a configuration file to use instead, and
-    `isolated` leaves all configuration files out.
+    `path` says which file the text is. It need not exist, and is not read. The nearest configuration above it counts,
+    and the other files of its project are read as context. Without `path`, nothing on the disk is read, and the
+    default settings count. `config` names a configuration file to use instead. `isolated` leaves all configuration
+    files out.
 
-    `select`, `extend_select` and `ignore` hold rule selectors (codes, prefixes, names or `"ALL"`) and win over the
-    configuration, as the options of that name do. `plugins` brings rules of your own: names of modules, and paths of
-    files or folders; those of installed plugins are there without it. `target_torch` is the oldest release of torch
-    that the code supports, such as `"2.4"`. `settings` is a table with any other keys of `[tool.torchmemlint]`.
+    `select`, `extend_select` and `ignore` hold rule selectors: codes, prefixes, names or `"ALL"`. They win over the
+    configuration. `plugins` brings rules of your own: names of modules, and paths of files or folders. Installed
+    plugins need no mention. `target_torch` is the oldest release of torch that the code supports, such as `"2.4"`.
+    `settings` is a table with any other keys of `[tool.torchmemlint]`.
 
-    Where `path` ends in `.ipynb`, the text is a notebook's (its JSON). Findings are about the program that its cells
-    make, and `finding.cells` tells the cell of a row.
+    If `path` ends in `.ipynb`, the text is a notebook's JSON. Findings are about the program that its cells make, and
+    `finding.cells` gives the cell of a row.
 
-    Bytes are decoded as Python decodes a source file; in a string, an encoding declaration has no effect. Text that
-    cannot be read or parsed is no exception but a finding (TML000), and findings that comments suppress are left out.
+    Bytes are decoded as Python decodes a source file. In a string, an encoding declaration has no effect. A text that
+    cannot be read or parsed gives a finding (TML000), not an exception. Findings that comments suppress are left out.
 
-    Raises `ConfigError` for settings, selectors or configuration files that cannot be used, and `CheckError` if the
-    linter itself or a plugin fails on the text.
+    Raises `ConfigError` for settings, selectors or configuration files that cannot be used. Raises `CheckError` if
+    the linter itself or a plugin fails on the text.
     """
     with _their_turn():
         resolver = _resolver(
@@ -125,12 +125,12 @@ def fix_source(
 ) -> FixedSource:
     """Check the text of one file, apply the fixes, and return the new text with what was fixed and what remains.
 
-    Only safe fixes are applied, unless `unsafe` asks for those, too, that may change numbers, timing or types. A fix is
-    kept only if the text still compiles, its finding is gone and no other has appeared. Nothing is written to the disk,
-    and fixing the new text again changes nothing.
+    Only safe fixes are applied. With `unsafe`, fixes that may change numbers, timing or types are applied, too. A fix
+    is kept only if the text still compiles, its finding is gone and no other has appeared. Nothing is written to the
+    disk. Fixing the new text again changes nothing.
 
-    The other arguments, and what is raised, are those of `check_source`. Of bytes, the returned text is the decoded
-    one, without a byte order mark; its newlines are those of the source.
+    The other arguments, and what is raised, are those of `check_source`. If the text is bytes, the returned text is
+    the decoded one, without a byte order mark. Its newlines are those of the source.
     """
     from torchmemlint.engine.one_file import Fixing
 
@@ -166,15 +166,17 @@ def check_paths(
 ) -> list[Finding]:
     """Check files and directories, and return what is found, by file and in the order of each file.
 
-    It finds what `torchmemlint check PATHS` finds, with the same configuration files and exclusions; the arguments from
-    `select` to `isolated` are those of `check_source`. The files are checked in this process unless `jobs` allows for
-    more; `None` stands for as many as there are processors. On Linux the other processes are forked from this one: do
-    not ask for them in a program that runs threads. Elsewhere they are spawned, so that the program needs its
-    `if __name__ == "__main__":`.
+    It finds what `torchmemlint check PATHS` finds, with the same configuration files and exclusions. The arguments
+    from `select` to `isolated` are those of `check_source`. A named file that is not Python source is left out with a
+    `UserWarning`.
 
-    Raises `FileNotFoundError` for a path that does not exist, `ConfigError` as `check_source` does, and `CheckError`,
-    after all other files were checked, if the linter itself or a plugin fails on a file. A named file that is not
-    Python source is passed over with a `UserWarning`.
+    `jobs` is the number of processes; None means one for each processor. With 1, the files are checked in this
+    process. On Linux the others are forked from this one, so do not ask for them in a program that runs threads.
+    Elsewhere they are spawned, so that the program needs its `if __name__ == "__main__":`.
+
+    Raises `FileNotFoundError` for a path that does not exist, `ValueError` for fewer `jobs` than 1, and `ConfigError`
+    as `check_source` does. Raises `CheckError`, after all other files were checked, if the linter itself or a plugin
+    fails on a file.
     """
     from torchmemlint.engine.runner import Request, run
     from torchmemlint.source.discovery import discover

@@ -31,9 +31,10 @@ StrPath = str | os.PathLike[str]
 def explained(
     snapshot: StrPath = SNAPSHOT, *, report: StrPath | None = None, entries: int = ENTRIES
 ) -> Iterator[Recording]:
-    """Record what happens inside, and explain it at the end if memory ran out.
+    """Record the history of memory inside, and explain it at the end if memory ran out.
 
-    `report` is a file that the report is also written to: .html, .json, .sarif, or text where it ends otherwise.
+    `snapshot` is the file for the snapshot, and `entries` how many of the last events it keeps. `report` is a file
+    for the report. Its ending says the format: .html, .json or .sarif, else text.
     """
     watch = _Watch(snapshot, report, entries)
     watch.begin()

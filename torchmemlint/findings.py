@@ -55,11 +55,11 @@ class Span:
     end: Position
 
     def contains(self, other: Span) -> bool:
-        """Does all of another stretch of the same file lie in this one?"""
+        """Whether another stretch of the same file lies within this one."""
         return self.start <= other.start and other.end <= self.end
 
     def text(self, rows: Sequence[str]) -> str:
-        """The text that stands there, given the rows of the file."""
+        """The text of this stretch, given the rows of the file."""
         found = list(rows[self.start.row - 1 : self.end.row])
         if self.end.row <= len(rows):
             found[-1] = found[-1][: self.end.column - 1]
@@ -158,7 +158,7 @@ class Finding:
 
     @property
     def confidence(self) -> Confidence:
-        """How sure it is: its doubts decide."""
+        """How sure the finding is; its doubts decide."""
         return confidence(frozenset(self.doubts))
 
 

@@ -51,7 +51,7 @@ class Expected:
 def fixtures_in(folder: str | os.PathLike[str]) -> list[Path]:
     """The programs `bad_*.py` and `good_*.py` of a folder and the folders below it.
 
-    Raises `FileNotFoundError` where there are none, so that a test that runs over them cannot pass for want of any.
+    Raises `FileNotFoundError` if there are none, so that a test that runs over them cannot pass without any.
     """
     found = sorted(path for path in Path(folder).rglob("*.py") if path.name.startswith(("bad_", "good_")))
     if not found:
@@ -79,11 +79,11 @@ def check_fixture(
     plugins: Iterable[str | os.PathLike[str]] = (),
     unsafe: bool = False,
 ) -> None:
-    """Check one program against its comments and, where there is one, against its fixed twin.
+    """Check one program against its comments and, if there is one, against its fixed twin.
 
-    `select` names the rules, as for `check_source`; `plugins` brings those that are not installed; `unsafe` applies
-    unsafe fixes, too. The program stands alone: no configuration and no other file counts. Raises `AssertionError`
-    that says what is missing and what is too much.
+    `select` names the rules, as for `check_source`. `plugins` brings those that are not installed. `unsafe` applies
+    unsafe fixes, too. The program is checked alone: no configuration and no other file counts. Raises
+    `AssertionError`, which says what is missing and what is too much.
     """
     path, select, plugins = Path(path), tuple(select), tuple(plugins)
     text = decode(path.read_bytes()).text

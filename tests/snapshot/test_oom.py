@@ -107,7 +107,7 @@ def test_the_terminal(project: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "at most 72.0 MiB: TML201 at src/project/train.py:11" in shown
     assert "72.0 MiB of this are not freed in the history: their kind is a guess" in shown
     assert (
-        shown.endswith("Memory ran out 1 time. 1 finding about these lines, in 3 files.\n") or "findings about" in shown
+        shown.endswith("Memory ran out once. 1 finding about these lines, in 3 files.\n") or "findings about" in shown
     )
 
 
@@ -269,7 +269,7 @@ def test_it_needs_no_torch(project: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 1, done.stderr
-    assert "Memory ran out 1 time." in done.stdout
+    assert "Memory ran out once." in done.stdout
 
 
 RECORDED = """\

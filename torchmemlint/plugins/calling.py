@@ -24,7 +24,7 @@ class Call:
 
     @property
     def in_loop(self) -> bool:
-        """Does it stand in the body of a loop of its own function?"""
+        """Whether the call is in the body of a loop of its own function."""
         for statement in reversed(self.around):
             if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 return False
@@ -33,7 +33,11 @@ class Call:
         return False
 
     def argument(self, name: str, position: int | None = None) -> ast.expr | None:
-        """The argument given by this name or, where one is told, in this position (from 0)."""
+        """The argument of this name, or at this position (from 0) if one is given.
+
+        None if the call has no such argument. None, too, if `*arguments` come before it, since its position is not
+        known then.
+        """
         for keyword in self.node.keywords:
             if keyword.arg == name:
                 return keyword.value
@@ -45,12 +49,13 @@ class Call:
 def calls(facts: FileFacts, *names: str) -> Iterator[Call]:
     """The calls in the file of functions, classes and methods with these qualified names, in the order of the text.
 
-    `"acme.Engine.step"` is also found as `engine.step()` and `self.engine.step()`, where the file shows that this may
-    be an `Engine`. It follows what a call of `acme.Engine` gives, annotations of parameters, attributes that a class
-    sets, variables of the file, and `self` of a subclass. What `acme.load(...)` gives has the name `acme.load`.
+    `"acme.Engine.step"` also finds `engine.step()` and `self.engine.step()`, if the file shows that this may be an
+    `Engine`. It follows what a call of `acme.Engine` returns, annotations of parameters, and attributes of classes.
+    It also follows variables of the file and `self` of a subclass. The result of `acme.load(...)` has the name
+    `acme.load`.
 
-    A name may hold `*` and `?`, as in `"acme.ops.*"`. What is called through a variable that is not known has the name
-    that is written (`"model.half"`, `"*.half"`), which is no evidence of what it is.
+    A name may hold `*` and `?`, as in `"acme.ops.*"`. A call through an unknown variable has the name as it is
+    written (`"model.half"`, `"*.half"`). Such a name does not show what the object is.
     """
     asking = facts.asking()
     for piece in facts.source.pieces:
@@ -65,7 +70,7 @@ def calls(facts: FileFacts, *names: str) -> Iterator[Call]:
 
 
 def span_of(facts: FileFacts, node: ast.expr | ast.stmt) -> Span:
-    """Where a node of a call (an argument, a statement around it) stands in the file."""
+    """The span of a node of a call. The node is an argument, or a statement around the call."""
     return facts.source.span_of(place_of(node))
 
 

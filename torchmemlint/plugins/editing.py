@@ -15,9 +15,9 @@ from torchmemlint.syntax.source_module import Site
 
 
 def add_argument(facts: FileFacts, call: Call, text: str) -> tuple[Edit, ...]:
-    """Edits that add an argument, as in `"max_entries=100_000"`, behind the others, in the style of the call.
+    """Edits that add an argument, as in `"max_entries=100_000"`, after the others, in the style of the call.
 
-    `()` where a keyword of that name is given already, or by `**`.
+    `()` if a keyword of that name is given already, or may be in `**`.
     """
     written = call_at(facts, call.span)
     name = text.partition("=")[0].strip()
@@ -29,7 +29,7 @@ def add_argument(facts: FileFacts, call: Call, text: str) -> tuple[Edit, ...]:
 
 
 def append_call(facts: FileFacts, value: Call | ast.expr, method: str) -> tuple[Edit, ...]:
-    """Edits that put `.method()` behind an expression, in brackets where it needs them."""
+    """Edits that put `.method()` after an expression, in brackets where it needs them."""
     span = value.span if isinstance(value, Call) else span_of(facts, value)
     piece = facts.source.piece_at(span)
     nodes = [node for node in piece.at(span) if isinstance(node, cst.BaseExpression)] if piece is not None else []
@@ -37,9 +37,10 @@ def append_call(facts: FileFacts, value: Call | ast.expr, method: str) -> tuple[
 
 
 def wrap_in(facts: FileFacts, place: Call | Span | ast.stmt, context: str) -> tuple[Edit, ...]:
-    """Edits that put the statement in which a place stands under `with context:`, as in `"torch.no_grad()"`.
+    """Edits that put a statement under `with context:`, as in `"torch.no_grad()"`.
 
-    `()` where its lines cannot be moved: they hold a string of several lines, or share a line with another statement.
+    The statement is the one around the place. `()` if its lines cannot be moved: they hold a string of several lines,
+    or share a line with another statement.
     """
     if isinstance(place, Call):
         place = place.around[-1] if place.around else place.span

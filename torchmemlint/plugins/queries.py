@@ -12,7 +12,7 @@ from torchmemlint.rules.separating import place_of
 
 
 def gradients_on(facts: FileFacts, place: Call | Span | ast.expr | ast.stmt) -> bool | None:
-    """Are gradients on where this is run? None: that is not known.
+    """Whether gradients are on where this is run; None if that is not known.
 
     Contexts around it decide, then decorators of its function, then the calls of that function which the analysis has
     seen. True if they are on for one of these.
@@ -22,9 +22,9 @@ def gradients_on(facts: FileFacts, place: Call | Span | ast.expr | ast.stmt) -> 
 
 
 def carries_graph(facts: FileFacts, value: Call | Span | ast.expr) -> bool | None:
-    """Does this value carry an autograd graph? None: that is not known.
+    """Whether this value carries an autograd graph; None if that is not known.
 
-    It does if it comes from a forward pass that records one, or from a parameter, by operations of torch. True if it
+    It does if operations of torch made it from a parameter, or from a forward pass that records a graph. True if it
     does on one of several paths.
     """
     asking = facts.asking()
@@ -32,9 +32,10 @@ def carries_graph(facts: FileFacts, value: Call | Span | ast.expr) -> bool | Non
 
 
 def made_by(facts: FileFacts, value: Call | Span | ast.expr) -> list[Span]:
-    """The places where this value may have been made, in the order of the text; none where one of them is not known.
+    """The places where this value may have been made, in the order of the text.
 
-    Names, attributes that a class sets, and variables of the file are followed to what they were given.
+    The list is empty if one of the places is not known. The search follows names, attributes that a class sets, and
+    variables of the file to what they were given.
     """
     asking = facts.asking()
     found = asking.origins(_at(facts, value)) if asking is not None else []

@@ -26,9 +26,9 @@ def report(
 ) -> Finding:
     """A finding of `rule` at a place of the file.
 
-    (A fact may lie in another file, which the analysis was led to; what is found there is reported when that file is
-    checked.) `severity` is the rule's own if it is not given. `evidence` says, place by place, what made it so.
-    `doubts` are what the rule could not determine: with one, the finding is no longer certain.
+    `severity` is the rule's own by default. `evidence` says, place by place, how the analysis came to it. `doubts`
+    are what the rule could not determine: with one, the finding is no longer certain. A fact may lie in another file
+    that the analysis was led to. It is then reported when that file is checked.
     """
     span = _span(place)
     found = tuple(Evidence(words, _span(where), _elsewhere(where, facts)) for where, words in evidence)

@@ -234,7 +234,7 @@ class _Writer:
     def _summary(self) -> str:
         report = self._report
         count = sum(len(one.failures) for one in report.devices)
-        ended = f"Memory ran out {_count(count, 'time')}." if count else "Memory did not run out."
+        ended = f"Memory ran out {'once' if count == 1 else f'{count} times'}." if count else "Memory did not run out."
         if report.checked is None:
             return f"{ended} Give the sources (SRC) to see which findings explain these lines."
         explained = {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Tag(enum.Enum):
-    """How an editor shows the code that a finding stands on, besides underlining it."""
+    """How an editor shows the code of a finding, besides underlining it."""
 
     UNNECESSARY = "unnecessary"  # faded: all of it does nothing, not only an argument
     DEPRECATED = "deprecated"  # struck through: its name goes away
@@ -33,10 +33,10 @@ class Stage(enum.Enum):
 class Rule(ABC):
     """One anti-pattern: the metadata below, a page that documents it, and one question to the facts.
 
-    Of our own rules, one to a file in a folder per family, `x.md` is the page of `x.py`: its head is the metadata. A
-    plugin's rule is a class that has both, the page as its docstring. A page holds the sections `## What it does`,
-    `## Why it costs memory`, `## Example`, `## Use instead`, `## Fix safety`, `## When it stays silent` and
-    `## References`.
+    A plugin's rule is a class with the metadata, and its page is the docstring. A page holds the sections `## What it
+    does`, `## Why it costs memory`, `## Example`, `## Use instead`, `## Fix safety`, `## When it stays silent` and
+    `## References`. Our own rules have one file each, in a folder per family. Beside `x.py` is its page `x.md`, with
+    the metadata as its head.
     """
 
     code: ClassVar[str]
