@@ -247,7 +247,7 @@ class _Report(Told):
         if case.code == "TML104":
             if case.spent:
                 return f"`{text}` is not detached between steps: the second `backward()` enters a freed graph"
-            return f"`{text}` is not detached between steps: each `backward()` runs through all earlier steps"
+            return f"`{text}` is not detached between steps: each `backward()` repeats all earlier steps"
         what = "graph nodes (CPU memory)" if case.spent else "autograd graph, with all activations, in GPU memory"
         brief = what if case.spent else "graph and activations (GPU memory)"
         if case.advice:
