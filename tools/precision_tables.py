@@ -27,7 +27,7 @@ TITLES = {
     "projects": "projects with findings",
     "findings": "findings",
     "met": "as met",
-    "after": "after mending",
+    "after": "after fixing",
     "true": "true",
     "met-true": "true",
     "after-true": "true",
