@@ -92,9 +92,9 @@ def doubts() -> str:
     lines = []
     for doubt in Doubt:
         alone = frozenset({doubt})
-        told = confidence(alone).value
+        alone_is = confidence(alone).value
         guesses = is_guess(alone, Claim.KEPT), any(is_guess(alone, one) for one in (Claim.WASTED, Claim.HELD))
-        shown = ["not told" if guess else told for guess in guesses]
+        shown = ["not reported" if guess else alone_is for guess in guesses]
         lines.append(f"| `{doubt.label}` | {doubt.value} | {' | '.join(shown)} |")
     head = "| name | what could not be determined | a graph is kept | others |\n|---|---|---|---|\n"
     return "\n" + head + "\n".join(lines) + "\n\n"
