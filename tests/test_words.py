@@ -1,4 +1,4 @@
-"""The style of pages, and that the style's own rules find what they are for.
+"""The style of pages and of `--help`, and that the style's own rules find what they are for.
 
 `wordy.json` holds the pages whose sentences are longer than they should be, with their
 mean. None of them may get worse, and no other page may join them.
@@ -13,18 +13,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FunctionType
 
+import click
 import pytest
 
 import torchmemlint
-from tests.words import MEAN, banned, complaints, mean_length, sentences
+from tests.words import MEAN, banned, complaints, helps, mean_length, sentences
 from torchmemlint import callbacks, plugins, testing
+from torchmemlint.cli.main import cli
 from torchmemlint.flow.facts import FileFacts
 
 ROOT = Path(__file__).resolve().parents[1]
 WORDY: dict[str, float] = json.loads((ROOT / "tests/wordy.json").read_text())
 PAGES = [
     ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
     *(ROOT / "docs").glob("*.md"),
     *(ROOT / "torchmemlint/rules").glob("*/*.md"),  # what the pages of rules are made of
 ]
@@ -88,6 +92,46 @@ def test_docstrings_of_the_api_name_each_argument(function: FunctionType) -> Non
 
 def test_pages_that_are_gone_are_not_listed() -> None:
     assert {name for name in WORDY if not (ROOT / name).is_file()} == set()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "rules" not in page.parts], ids=lambda page: page.name)
+def test_pages_use_no_banned_word(page: Path) -> None:
+    text = "\n".join(sentences(page.read_text(encoding="utf-8")))
+    assert list(banned(text)) == []
+
+
+HELPS = tuple(helps(cli, "torchmemlint"))
+
+
+def test_help_is_looked_at() -> None:
+    names = {name for name, _ in HELPS}
+    assert {"torchmemlint", "torchmemlint check --select", "torchmemlint baseline update"} <= names
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _ in HELPS}))
+def test_help_is_short(name: str) -> None:
+    for text in (text for of, text in HELPS if of == name):
+        assert mean_length(text) <= MEAN, f"{name}: {mean_length(text):.1f} words per sentence: {text}"
+        assert list(banned(text)) == [], f"{name}: {text}"
+
+
+def test_help_is_that_of_commands_and_options() -> None:
+    @click.group(help="Do things.")
+    def things() -> None: ...
+
+    @things.command(short_help="Do one.", epilog="That is all.")
+    @click.option("-q", "--quiet", is_flag=True, help="Say nothing of it.")
+    @click.option("--secret")
+    def one(quiet: bool, secret: str) -> None:
+        """Do one thing of many."""
+
+    assert list(helps(things, "things")) == [
+        ("things", "Do things."),
+        ("things one", "Do one thing of many."),
+        ("things one", "That is all."),
+        ("things one", "Do one."),
+        ("things one --quiet", "Say nothing of it."),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from statistics import mean
 
+import click
+
 LONGEST = 100  # characters of a message, where the code in it is counted as that of a short one
 CODE = 20  # characters of code that are counted
 MEAN = 16  # words of a sentence, on a page
@@ -62,3 +64,17 @@ def mean_length(page: str) -> float:
     """The words of a page's sentences, on average."""
     counts = [len(one.split()) for one in sentences(page)]
     return mean(counts) if counts else 0.0
+
+
+def helps(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
+    """The texts of a command's `--help`, and of those below it, each with the command or option that has it."""
+    yield from ((name, text) for text in (command.help, command.epilog, command.short_help) if text)
+    for parameter in command.params:
+        if isinstance(parameter, click.Option) and parameter.help:
+            yield f"{name} {max(parameter.opts, key=len)}", parameter.help
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name=name)
+        for below in command.list_commands(context):
+            found = command.get_command(context, below)
+            assert found is not None, f"{name} lists {below}, and has none"
+            yield from helps(found, f"{name} {below}")

@@ -24,7 +24,7 @@ def _gib(nbytes: int) -> str:
 
 def cards() -> str:
     """Each card: its name for `--card`, what torch has of it, its data sheet, and where torch told it."""
-    lines = ["| `--card` | GPU | GiB for torch | data sheet | told in |", "|---|---|--:|--:|---|"]
+    lines = ["| `--card` | GPU | GiB for torch | data sheet | reported in |", "|---|---|--:|--:|---|"]
     for key, card in CARDS.items():
         places = ", ".join(f"{_place(one)}: {_gib(one.nbytes)}" for one in card.figures) or "the data sheet only"
         lines.append(f"| `{key}` | {card.name} | {_gib(card.total)} | {_gib(card.data_sheet)} | {places} |")

@@ -74,8 +74,9 @@ def graph_bytes() -> str:
         f"its graph, live ({model_name()}; {model['batch']} examples): **{size(held)}**, "
         f"that is {size(held / tokens)} for each token",
         f"{STEPS} losses added up before any backward: {STEPS} × {size(held)} = **{size(STEPS * held)}**",
-        f"{STEPS} losses added up after their backward (spent): on the device nothing, on the host some "
-        f"{size(spent)} for each step of a small perceptron ({STEPS} × {size(spent)} = {size(STEPS * spent)})",
+        f"{STEPS} losses added up after their backward (spent): no GPU memory, and some "
+        f"{size(spent)} of CPU memory for each step of a small perceptron "
+        f"({STEPS} × {size(spent)} = {size(STEPS * spent)})",
         f"{STEPS} spent scalars in a list: {STEPS} × 512 B = {size(STEPS * 512)} of blocks",
     )
 
@@ -90,9 +91,9 @@ def pass_bytes() -> str:
     scores = model["batch"] * model["tokens"] * model["words"] * 4
     return bullets(
         f"recording: {size(on)} at the peak, beside the parameters",
-        f"under `no_grad` or `inference_mode`: {size(off)}, of which the scores themselves are {model['batch']} × "
+        f"under `no_grad` or `inference_mode`: {size(off)}; the scores themselves are {model['batch']} × "
         f"{model['tokens']} × {model['words']:,} × 4 B = {size(scores)}",
-        f"so gradients that nobody asks for cost {size(on - off)}, {on / off:.1f} times the whole pass",
+        f"so gradients that are never used cost {size(on - off)}, {on / off:.1f} times the whole pass",
     )
 
 
@@ -219,9 +220,9 @@ def framework_bytes() -> str:
     held = figures()["batches"][str(figures()["model"]["batch"])]["saved"]
     return bullets(
         f"the scores of an evaluation set: {EXAMPLES:,} examples × {LENGTH} tokens × {words:,} words × 4 B = "
-        f"**{size(predictions)}** on the device, where only the most probable word is wanted: {size(chosen)}",
+        f"**{size(predictions)}** on the GPU, though only the most probable word is wanted: {size(chosen)}",
         f"a step's result kept with its graph before the backward: {size(held)} for each batch of the model on the "
-        "page about [the training step](training-step.md); after it, some kilobytes on the host",
+        "page about [the training step](training-step.md); after it, some kilobytes of CPU memory",
     )
 
 

@@ -94,7 +94,7 @@ def check_source(
     `settings` is a table with any other keys of `[tool.torchmemlint]`.
 
     If `path` ends in `.ipynb`, the text is a notebook's JSON. Findings are about the program that its cells make, and
-    `finding.cells` gives the cell of a row.
+    `finding.cells` gives the cell of a line.
 
     Bytes are decoded as Python decodes a source file. In a string, an encoding declaration has no effect. A text that
     cannot be read or parsed gives a finding (TML000), not an exception. Findings that comments suppress are left out.

@@ -24,14 +24,14 @@ _FILE = click.option(
     "file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="The file.  [default: the configured one, torchmemlint-baseline.json beside the configuration]",
+    help="The baseline file.  [default: the configured one, or torchmemlint-baseline.json beside the configuration]",
 )
 
 
 def _about_the_run(command: Callable[..., int]) -> Callable[..., int]:
     """The options by which a baseline is made of the findings that `check` would report."""
     for option in (
-        click.option("--jobs", "-j", type=click.IntRange(min=1), help="Use at most so many processes."),
+        click.option("--jobs", "-j", type=click.IntRange(min=1), help="Use at most this many processes."),
         click.option("--isolated", is_flag=True, help="Ignore all configuration files."),
         click.option("--config", multiple=True, metavar="FILE|KEY=VALUE", help="A configuration file, or one setting."),
         confidence_option,
@@ -51,42 +51,42 @@ def _about_the_run(command: Callable[..., int]) -> Callable[..., int]:
 
 @click.group(short_help="Keep the findings of old code apart from new ones.")
 def baseline() -> None:
-    """Keep the findings of old code in a file, so that `check` reports only what is new.
+    """Keep the findings of old code in a file: then `check` reports only new ones.
 
-    The file is meant to be committed. It knows findings by their code, not by their rows.
+    Commit the file. It knows findings by their code, not by their line numbers.
     """
 
 
-@baseline.command(short_help="Write all that is found now into a baseline.")
+@baseline.command(short_help="Write all findings of today into a baseline.")
 @_about_the_run
-@click.option("--force", is_flag=True, help="Also where there is a baseline: it is written anew.")
+@click.option("--force", is_flag=True, help="Replace a baseline that exists.")
 def create(paths: tuple[str, ...], file: Path | None, force: bool, **options: Any) -> int:
-    """Write what `check` finds in PATHS (by default the working directory) into baselines.
+    """Write what `check` finds in PATHS (default: the working directory) into baselines.
 
-    Each configuration has its own, as `check` reads them; --baseline FILE takes all into one.
+    Each configuration has its own baseline. --baseline FILE puts everything into one file.
     """
     resolver = _resolver(options)
     return _guarded(lambda: _create(paths, file, resolver, options, force=force))
 
 
-@baseline.command(short_help="Drop what was mended since, and take over new places.")
+@baseline.command(short_help="Drop what was fixed, and update the places of the rest.")
 @_about_the_run
 def update(paths: tuple[str, ...], file: Path | None, **options: Any) -> int:
-    """Bring the baselines of PATHS (by default the working directory) up to date, or the one of --baseline FILE.
+    """Update the baselines of PATHS (default: the working directory), or the one of --baseline FILE.
 
-    Entries that no longer occur are dropped, the others get the names, places and measured bytes of now. New findings
-    are not taken in: they are to be mended, ignored by a comment, or taken in by `create --force`.
+    Entries that no longer occur are dropped. The others get today's names, places and measured bytes. New findings
+    are not added: fix them, ignore them with a comment, or add them with `create --force`.
     """
     resolver = _resolver(options)
     return _guarded(lambda: _update(paths, file, resolver, options))
 
 
-@baseline.command(short_help="List what is in a baseline, the most costly first.")
+@baseline.command(short_help="List the findings of a baseline, the most costly first.")
 @_FILE
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", help="Text or JSON.")
 @click.option("--statistics", is_flag=True, help="Show a count for each rule instead.")
 def show(file: Path | None, output_format: str, statistics: bool) -> int:
-    """List the findings of a baseline with what they were measured to cost, the most costly first."""
+    """List the findings of a baseline and their measured cost, the most costly first."""
     resolver = _resolver({})
     return _guarded(lambda: _show(_target(file, resolver), resolver, output_format, statistics=statistics))
 

@@ -22,15 +22,15 @@ _folder = click.option(
 )
 
 
-@click.group(short_help="Show or remove what is kept of earlier runs.")
+@click.group(short_help="Show or remove the results of earlier runs.")
 def cache() -> None:
-    """Results of earlier runs, which `check` uses for files of which nothing has changed that they rest on."""
+    """Show or remove the results of earlier runs. `check` uses them for unchanged files."""
 
 
 @cache.command()
 @_folder
 def info(cache_dir: Path | None) -> int:
-    """Say where results are kept, of which projects, and how much."""
+    """Say where results are kept, for how many projects, and how large they are."""
     from torchmemlint.engine.cache.store import files_in
     from torchmemlint.sizes import format_size
 
@@ -48,9 +48,9 @@ def info(cache_dir: Path | None) -> int:
 
 @cache.command()
 @_folder
-@click.option("--all", "everything", is_flag=True, help="Of all projects, not only of the one around this directory.")
+@click.option("--all", "everything", is_flag=True, help="Remove those of all projects, not only of this one.")
 def clean(cache_dir: Path | None, everything: bool) -> int:
-    """Remove what is kept of earlier runs."""
+    """Remove the results of earlier runs."""
     from torchmemlint.engine.cache.store import files_in, store_path
     from torchmemlint.sizes import format_size
 

@@ -75,6 +75,6 @@ _OPTIONS = (
         "--memory",
         callback=_memory,
         metavar="SIZE",
-        help="The bytes that it has for torch, instead of its own: 22GiB, 14.5 GB.",
+        help="The memory that it has for torch, instead of its own: 22GiB, 14.5 GB.",
     ),
 )

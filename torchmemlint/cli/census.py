@@ -25,7 +25,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 _SELECTOR = "RULE_SELECTOR"
 
 
-@click.command(short_help="Count what is found in many projects.")
+@click.command(short_help="Count the findings in many projects.")
 @click.argument("reports", nargs=-1, type=_FILE)
 @projects_option
 @click.option("--select", multiple=True, metavar=_SELECTOR, help="Rules to check instead of the configured ones.")
@@ -34,28 +34,30 @@ _SELECTOR = "RULE_SELECTOR"
 @confidence_option
 @click.option("--isolated", is_flag=True, help="Ignore all configuration files.")
 @click.option("--config", multiple=True, metavar="FILE|KEY=VALUE", help="A configuration file, or one setting as TOML.")
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Use at most so many processes.")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Use at most this many processes.")
 @executor_option
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--output-file", "-o", type=_FILE, help="Write the census to a file.")
-@click.option("--html", type=_FILE, help="Write it also as an HTML page.")
+@click.option("--html", type=_FILE, help="Also write an HTML page.")
 @click.option(
-    "--sample", type=click.IntRange(min=1), metavar="N", help="Draw N findings of each rule to be read by hand."
+    "--sample", type=click.IntRange(min=1), metavar="N", help="Draw N findings of each rule, to read them by hand."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the draw.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draw.")
 @click.option(
     "--labels",
     multiple=True,
     type=_FILE,
     metavar="FILE",
-    help="With --sample: write the draw here. Without: count what was read, and tell the precision of rules.",
+    help="With --sample: write the draw here. Without: count what was read, and give the precision of rules.",
 )
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 def census(reports: tuple[Path, ...], **options: Any) -> int:
-    """Count what is found in the projects of a list, or in REPORTS of earlier runs (JSON of `check` or `census`).
+    """Count the findings in a list of projects, or in REPORTS of earlier runs.
 
-    The exit code is 0, or 2 if something is wrong with the options, a report or a project.
+    REPORTS are the JSON of `check` or `census`.
+
+    The exit code is 0, or 2 if an option, a report or a project is wrong.
     """
     from torchmemlint.census.labels import LabelsError, read_labels
     from torchmemlint.census.saved import ReportError

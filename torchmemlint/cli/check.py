@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 )
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")
 def check(paths: tuple[str, ...], **options: Any) -> int:
-    """Check PATHS (files, directories, or `-` for standard input; by default the working directory).
+    """Check PATHS: files, directories, or `-` for standard input (default: the working directory).
 
-    The exit code is 0 if nothing was found, 1 if there are findings, and 2 if something is wrong with the
-    options, the configuration or the linter.
+    The exit code is 0 if nothing was found, 1 if there are findings, and 2 for an error. An error is a wrong option,
+    a wrong configuration or a failure of the linter.
     """
     _refuse_contradictions(options)
     if options["watch"]:

@@ -95,8 +95,7 @@ GROUPS = (
             click.option(
                 "--prove",
                 metavar="COMMAND",
-                help="With --fix or --diff: make only fixes with which COMMAND still passes, as tried on a copy of the"
-                " project.",
+                help="With --fix or --diff: keep only fixes with which COMMAND passes, in a copy.",
             ),
             click.option(
                 "--diff", is_flag=True, help="Show what --fix (or --add-ignores) would change, and change nothing."
@@ -112,22 +111,24 @@ GROUPS = (
                 "--baseline",
                 type=click.Path(path_type=Path, dir_okay=False),
                 metavar="FILE",
-                help="Report only what is not in this baseline.  [default: the configured one, if it is there]",
+                help="Report only what is not in this baseline file.  [default: the configured one, if it is there]",
             ),
-            click.option("--no-baseline", is_flag=True, help="Report also what is in a baseline."),
+            click.option("--no-baseline", is_flag=True, help="Also report what is in a baseline."),
             click.option(
                 "--new-since",
                 metavar="REV",
-                help="Report only what was not found yet where the history left that of REV, as git tells.",
+                help="Report only what is new since this branch left REV (by git).",
             ),
             click.option(
-                "--add-ignores", is_flag=True, help="Silence what is found by comments: `# torchmemlint: ignore[CODE]`."
+                "--add-ignores",
+                is_flag=True,
+                help="Silence the findings with comments: `# torchmemlint: ignore[CODE]`.",
             ),
-            click.option("--reason", metavar="TEXT", help="With --add-ignores: what the comments give as the reason."),
+            click.option("--reason", metavar="TEXT", help="With --add-ignores: the reason to put into the comments."),
             click.option(
                 "--ignore-noqa",
                 is_flag=True,
-                help="Report also what comments silence: `# torchmemlint: ignore`, `# noqa`.",
+                help="Also report what comments silence: `# torchmemlint: ignore`, `# noqa`.",
             ),
         ),
     ),
@@ -148,7 +149,11 @@ GROUPS = (
             ),
             _switch("respect-gitignore", "Leave out what `.gitignore` files leave out."),
             _switch("force-exclude", "Apply the exclusions to named files, too."),
-            click.option("--stdin-filename", type=click.Path(path_type=Path), help="The name of what comes by `-`."),
+            click.option(
+                "--stdin-filename",
+                type=click.Path(path_type=Path),
+                help="The name of the file that comes by standard input (`-`).",
+            ),
             projects_option,
             click.option("--show-files", is_flag=True, help="List the files that would be checked."),
         ),
@@ -161,40 +166,43 @@ GROUPS = (
                 type=FormatType(),
                 multiple=True,
                 metavar="FORMAT[:FILE]",
-                help=f"How to report, and to which file: {', '.join(FORMATS)}; several with commas, or by repeating it."
+                help=f"How to report, and to which file. Separate several with commas. Formats: {', '.join(FORMATS)}."
                 "  [default: the configured one, or full]",
             ),
             click.option(
                 "--output-file",
                 "-o",
                 type=click.Path(path_type=Path),
-                help="Write the report to a file: the one whose format names none.",
+                help="The file for the format that names none.",
             ),
             click.option("--statistics", is_flag=True, help="Show a count for each rule instead of the findings."),
             click.option(
                 "--no-fold",
                 is_flag=True,
-                help="Show all findings in full: also advice, and what a rule repeats in one file.",
+                help="Show all findings in full, including advice and repetitions.",
             ),
             click.option(
                 "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours."
             ),
             click.option("--quiet", "-q", is_flag=True, help="Show findings and nothing else."),
             click.option(
-                "--silent", "-s", is_flag=True, help="Show nothing but errors of the run; the exit code tells the rest."
+                "--silent",
+                "-s",
+                is_flag=True,
+                help="Show only errors of the run. The exit code says if there are findings.",
             ),
             click.option(
                 "--verbose",
                 "-v",
                 count=True,
-                help="Say on the error stream what was read, and why; all of it if given twice.",
+                help="Say on the error stream what was read, and why. Give it twice for everything.",
             ),
         ),
     ),
     Group(
         "Exit code",
         (
-            click.option("--exit-zero", "-e", is_flag=True, help="Exit with 0 in spite of findings."),
+            click.option("--exit-zero", "-e", is_flag=True, help="Exit with 0 even if there are findings."),
             click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if files were fixed, too."),
             click.option(
                 "--fail-on",
@@ -216,7 +224,7 @@ GROUPS = (
             click.option(
                 "--project-root",
                 type=click.Path(path_type=Path, exists=True, file_okay=False),
-                help="Look for configuration up to here, and give paths relative to here."
+                help="Look for configuration up to this folder, and give paths relative to it."
                 "  [default: the working directory]",
             ),
             click.option("--target-torch", metavar="VERSION", help="The oldest torch release that the code supports."),
@@ -224,7 +232,7 @@ GROUPS = (
                 "--limit",
                 multiple=True,
                 metavar="NAME=NUMBER",
-                help="What one file may take: time (seconds), memory (MB), nesting (levels), size (MB). 0 is no limit.",
+                help="Limits for one file: time (seconds), memory (MB), nesting (levels), size (MB). 0 means no limit.",
             ),
             click.option("--show-settings", is_flag=True, help="Show the settings for the (first) file."),
         ),
@@ -233,10 +241,10 @@ GROUPS = (
         "Running",
         (
             click.option("--watch", "-w", is_flag=True, help="Check again whenever files change, until Ctrl-C."),
-            click.option("--jobs", "-j", type=click.IntRange(min=1), help="Use at most so many processes."),
+            click.option("--jobs", "-j", type=click.IntRange(min=1), help="Use at most this many processes."),
             executor_option,
             click.option(
-                "--no-cache", "-n", is_flag=True, help="Neither use results of earlier runs nor keep this one's."
+                "--no-cache", "-n", is_flag=True, help="Neither use results of earlier runs nor keep new ones."
             ),
             click.option(
                 "--cache-dir",

@@ -7,5 +7,5 @@ import click
 confidence_option = click.option(
     "--confidence",
     type=click.Choice(["certain", "likely", "possible"]),
-    help="The least confidence of what is reported.  [default: likely]",
+    help="Report findings with at least this confidence.  [default: likely]",
 )

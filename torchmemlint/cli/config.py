@@ -30,7 +30,7 @@ class ConfigGroup(click.Group):
     epilog="Without a command, `explain` is meant: `torchmemlint config select`.",
 )
 def config() -> None:
-    """Explain the configuration options, check configuration files, show what holds, or print the schema."""
+    """Explain the options, check configuration files, show the settings, or print the schema."""
 
 
 @config.command(short_help="Explain the configuration options (the default).")
@@ -62,12 +62,12 @@ def explain(key: str | None, output_format: str) -> int:
     return 0
 
 
-@config.command(short_help="Say all that is wrong with configuration files.")
+@config.command(short_help="List everything that is wrong with configuration files.")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path, exists=True, dir_okay=False))
 def check(files: tuple[Path, ...]) -> int:
-    """Check configuration FILES; by default the one that holds in the working directory.
+    """Check configuration FILES (default: the one of the working directory).
 
-    The exit code is 0 if nothing is wrong, 1 if something is, and 2 if that cannot be told.
+    The exit code is 0 if nothing is wrong, 1 if something is, and 2 for an error.
     """
     from torchmemlint.config.inspecting import Problem, problems_of
     from torchmemlint.rules.extensions import PluginError
@@ -97,7 +97,7 @@ def _nearest(directory: Path) -> Iterator[Path]:
         yield Path(shown_path(found, directory))
 
 
-@config.command(short_help="Show the settings that hold for a file, and where each comes from.")
+@config.command(short_help="Show the settings for a file, and where each comes from.")
 @click.argument("path", default=".", type=click.Path(path_type=Path, exists=True))
 @click.option("--config", "configs", multiple=True, metavar="FILE|KEY=VALUE", help="As for `check`.")
 @click.option("--isolated", is_flag=True, help="Ignore all configuration files.")
@@ -105,7 +105,7 @@ def _nearest(directory: Path) -> Iterator[Path]:
 def show(path: Path, configs: tuple[str, ...], isolated: bool, output_format: str) -> int:
     """Show the settings for PATH, a file or folder, and where each comes from.
 
-    What is printed is a configuration that means the same.
+    The output is a configuration that means the same.
     """
     from torchmemlint.cli.configuration import ConfigurationOptions, resolver_for
     from torchmemlint.cli.settings import settings_table
@@ -159,11 +159,11 @@ def _toml(value: object) -> str:
 
 
 @config.command(short_help="Print the JSON Schema of the settings.")
-@click.option("--pyproject", is_flag=True, help="Of a whole pyproject.toml.")
+@click.option("--pyproject", is_flag=True, help="Print the schema of a whole pyproject.toml.")
 def schema(pyproject: bool) -> int:
-    """Print the JSON Schema of `torchmemlint.toml`, with the rules of the plugins that are there.
+    """Print the JSON Schema of `torchmemlint.toml`, with the rules of installed plugins.
 
-    For taplo, and for editors that use it, put `#:schema FILE` on the first line of the configuration.
+    Editors with taplo read it from a first line `#:schema FILE` in the configuration.
     """
     from torchmemlint.config.errors import ConfigError
     from torchmemlint.config.schema import pyproject_schema, settings_schema

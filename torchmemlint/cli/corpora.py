@@ -27,7 +27,7 @@ projects_option = click.option(
     "--projects-from",
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
     metavar="FILE",
-    help="Check the projects that FILE (`-`: standard input) lists: on each line a folder, an archive (.tar.gz, .zip)"
+    help="Check the projects that FILE lists (`-`: standard input). Each line is a folder, an archive (.tar.gz, .zip)"
     " or the URL of a git repository.",
 )
 

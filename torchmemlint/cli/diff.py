@@ -17,32 +17,33 @@ if TYPE_CHECKING:
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-@click.command(short_help="Compare two measured runs, or hold runs against a budget.")
+@click.command(short_help="Compare two measured runs, or compare runs with a budget.")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option("--budget", type=_FILE, help="Hold each run against what this TOML file allows its program.")
+@click.option("--budget", type=_FILE, help="Compare each run with the limits for its program in this TOML file.")
 @click.option(
     "--allow",
     type=click.FloatRange(min=0),
     default=1.0,
     show_default=True,
     metavar="PERCENT",
-    help="By how much the peak may rise.",
+    help="How much the peak may rise.",
 )
 @click.option(
     "--commits",
     metavar="A..B",
-    help="Trace a program in two commits (of A alone: in A and as it is): `--commits A..B -- SCRIPT [ARGS]`.",
+    help="Trace a program in two commits: `--commits A..B -- SCRIPT [ARGS]`. With A alone: in A and as it is.",
 )
 @click.option("--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
 @click.option("--output-file", "-o", type=_FILE, help="Write the report to a file.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours.")
 def diff(runs: tuple[str, ...], **options: Any) -> int:
-    """Compare two runs, BEFORE and AFTER: JSON that `trace` or `verify` wrote, or two memory snapshots of PyTorch.
+    """Compare two runs, BEFORE and AFTER.
 
-    Says by how much the peak and the growth changed, and in which functions. With --budget, each of any number of runs
-    is held against its own limits instead. With --commits, what follows `--` is given to `torchmemlint trace`, in a
-    checkout of each commit. The exit code is 1 if memory is worse or over budget, 0 if not, and 2 if a
-    file cannot be read.
+    They are JSON of `trace` or `verify`, or two memory snapshots of PyTorch.
+
+    The report says by how much the peak and the growth changed, and in which functions. With --budget, each run is
+    compared with its own limits instead. With --commits, `torchmemlint trace` runs what follows `--`, in a checkout of
+    each commit. The exit code is 1 if memory is worse or over budget, 0 if not, and 2 for an error.
     """
     from torchmemlint.config.errors import ConfigError
     from torchmemlint.runtime.changes import UnreadableRunError

@@ -49,22 +49,22 @@ def _floating(context: click.Context, parameter: click.Parameter, written: str |
     metavar="SHAPE",
     multiple=True,
     required=True,
-    help="What the model is given, batch first: 8x3x224x224, 8x512:int64, mask=8x512:bool. May be given again.",
+    help="An input, batch first: 8x3x224x224, 8x512:int64, mask=8x512:bool. Repeat it for several.",
 )
 @click.option("--optimizer", type=click.Choice(OPTIMIZERS), default="adamw", show_default=True)
-@click.option("--inference", is_flag=True, help="No training: a forward under no_grad.")
+@click.option("--inference", is_flag=True, help="Estimate a forward under no_grad instead of training.")
 @click.option(
     "--dtype",
     metavar="DTYPE",
     callback=_floating,
     default="float32",
     show_default=True,
-    help="Of parameters and inputs.",
+    help="The dtype of parameters and inputs.",
 )
 @click.option("--amp", callback=_floating, metavar="DTYPE", help="Autocast to this dtype: bf16 or fp16.")
 @click.option("--checkpoint", is_flag=True, help="Compute the longest sequence of layers again in backward.")
 @click.option("--accumulate", type=click.IntRange(1), default=1, show_default=True, help="Micro-batches for each step.")
-@click.option("--batch", type=click.IntRange(1), help="The first dimension of the inputs, instead of what they say.")
+@click.option("--batch", type=click.IntRange(1), help="The first dimension of the inputs, instead of theirs.")
 @card_options
 @click.option("--alternatives/--no-alternatives", default=True, help="Look for the largest batch, and try remedies.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text")
@@ -83,10 +83,11 @@ def estimate(
     alternatives: bool,
     output_format: str,
 ) -> int:
-    """Estimate the memory of the model that MODULE:FACTORY makes, by a training step with tensors without values.
+    """Estimate the memory of a training step of the model that MODULE:FACTORY creates.
 
-    Nothing is allocated: a model far larger than this machine's memory can be estimated. FACTORY is any callable
-    without arguments that returns a torch.nn.Module: `torchmemlint estimate models:resnet --input 32x3x224x224`.
+    Tensors have no values and nothing is allocated, so the model may be larger than this machine's memory. FACTORY is
+    any callable without arguments that returns a torch.nn.Module: `torchmemlint estimate models:resnet --input
+    32x3x224x224`.
     """
     from torchmemlint.runtime.launch import import_torch, missing_torch
 

@@ -31,30 +31,27 @@ def _parsed(context: click.Context, parameter: click.Parameter, written: str | N
 @click.argument("script")
 @click.argument("arguments", nargs=-1, metavar="[ARGS]...", type=click.UNPROCESSED)
 @how_to_simulate
-@click.option(
-    "--steps", type=click.IntRange(min=3), default=4, show_default=True, help="Steps that each loop is given."
-)
+@click.option("--steps", type=click.IntRange(min=3), default=4, show_default=True, help="Steps of each loop.")
 @click.option(
     "--vary",
     callback=_parsed,
     metavar="NAME=LOW..HIGH",
-    help="Look for the largest power of two with which SCRIPT fits, as the value of its option --NAME.",
+    help="Find the largest power of two for SCRIPT's option --NAME with which it fits.",
 )
 @click.option(
     "--what-if",
     multiple=True,
     type=click.Choice(["all", *BY_NAME]),
-    help="Also run SCRIPT with this change, and say what it saves. Can be given several times.",
+    help="Also run SCRIPT with this change, and say what it saves. Repeat it for several.",
 )
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 def fit(script: str, arguments: tuple[str, ...], **options: Any) -> int:
-    """Run SCRIPT with its ARGS for a few steps on a simulated GPU, and say whether it fits.
+    """Run SCRIPT for a few steps on a simulated GPU, and say whether it fits.
 
-    Shapes are real, nothing is computed: a program far too large for this machine, and for the GPU, runs all the same.
-    With --vary the script is run with other values of one of its own options, until the largest that fits is found.
-    With --what-if it is run with a change made to it on the way: nothing is estimated. The exit code is 0 if SCRIPT
-    fits as it is given, 1 if it does not, and 2 if it cannot be run.
+    Only shapes are computed, so even a program that is far too large runs. Use --vary to find the largest value of an
+    option that fits. Use --what-if to see what a change saves. The exit code is 0 if SCRIPT fits, 1 if it does not,
+    and 2 if it cannot be run.
     """
     needs_torch("fit")
     from torchmemlint.runtime.commands import Options

@@ -7,17 +7,17 @@ from pathlib import Path
 import click
 
 
-@click.command("new-rule", short_help="Begin a rule of your own.")
+@click.command("new-rule", short_help="Create a rule of your own.")
 @click.argument("code")
 @click.argument("name")
 @click.argument("folder", required=False, type=click.Path(path_type=Path, file_okay=False))
 def new_rule(code: str, name: str, folder: Path | None) -> int:
-    """Make a plugin package with a rule that works, to be replaced by your own; or add a rule to such a package.
+    """Create a plugin package with a working rule, or add a rule to such a package.
 
-    CODE is letters of your own with three digits (ACM101), NAME some words (unbounded-history), and FOLDER where the
-    package is to be: by default the working directory if it is such a package, else torchmemlint-LETTERS. It has
-    fixtures that say what is found in them, and a test that runs them. In a checkout of torchmemlint itself, a code
-    TMLnnn begins a rule of its own.
+    Replace the rule by your own. CODE is letters of your own with three digits (ACM101), and NAME is some words
+    (unbounded-history). The package has fixtures that say what is found in them, and a test that runs them. FOLDER is
+    the package's folder. By default it is the working directory if that is such a package, else torchmemlint-LETTERS.
+    In a checkout of torchmemlint itself, a code TMLnnn begins one of its own rules.
     """
     from torchmemlint import scaffold
     from torchmemlint.codes import is_own

@@ -24,22 +24,21 @@ _PYTHON = frozenset({".py", ".pyi", ".ipynb"})
 
 
 @click.command(
-    short_help="Explain a CUDA memory snapshot: what was live when memory ran out, and which findings say why.",
+    short_help="Explain a CUDA memory snapshot: what was live when memory ran out, and why.",
     context_settings={"auto_envvar_prefix": "TORCHMEMLINT_OOM"},
 )
 @click.argument("snapshots", nargs=-1, required=True, metavar="SNAPSHOT... [SRC]...")
 @how_to_report_on_lines
 def oom(snapshots: tuple[str, ...], **options: Any) -> int:
-    """Read each SNAPSHOT, which `torch.cuda.memory._dump_snapshot` wrote, and say what was live when memory ran out.
+    """Read each SNAPSHOT of `torch.cuda.memory._dump_snapshot`, and say why memory ran out.
 
-    Names the lines whose tensors were live at the peak and at each request that failed, what they were for, how the
-    memory was cut up, and what grows from step to step. With SRC, the files or folders that ran, it says which
-    findings of the linter explain these lines. The file is not trusted: it is read as plain data, and none of its
-    code can run. It needs neither torch nor a GPU. The exit code is 1 if memory ran out, 0 if it did not, and 2 if the
-    file is no snapshot.
+    The report names the lines whose tensors were live at the peak and at each failed request. It says what they were
+    for, how the memory was cut up, and what grows from step to step. SRC are the files or folders that ran: then the
+    report says which findings of the linter explain these lines. A snapshot is read as plain data, and none of its code
+    can run. It needs neither torch nor a GPU. The exit code is 1 if memory ran out, 0 if not, and 2 for an error.
 
-    Several snapshots are those of the ranks of one run: `torchmemlint oom rank0.pickle rank1.pickle src/`. Files that
-    are not Python are snapshots.
+    Several snapshots are the ranks of one run: `torchmemlint oom rank0.pickle rank1.pickle src/`. Files that are not
+    Python are snapshots.
     """
     from torchmemlint.config.errors import ConfigError
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", help="Text or JSON.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", envvar="TORCHMEMLINT_COLOR")
 def rule(code: str | None, every: bool, output_format: str, color: str) -> int:
-    """Explain the rule with the given CODE or name: what it finds, why that costs memory, and what to do.
+    """Explain the rule with this CODE or name: what it finds, why, and what to do.
 
-    Of a family (TML1), it says what that is about, and what each of its rules finds.
+    For a family (TML1), say what it is about, and what each of its rules finds.
     """
     if every == (code is not None):
         raise click.UsageError("Give either a rule's code or name, or --all.")

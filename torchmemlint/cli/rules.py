@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", help="Text or JSON.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", envvar="TORCHMEMLINT_COLOR")
 def rules(selectors: tuple[str, ...], output_format: str, color: str) -> int:
-    """List the rules that RULE_SELECTORs mean (codes, prefixes, names; by default ALL), those of plugins too.
+    """List the rules of RULE_SELECTORs: codes, prefixes, names (default: ALL). Rules of plugins are included.
 
-    Each with its severity, whether it is on by default, its fix, and whether it is stable or in preview.
+    Each has its severity, its fix, its stage, and whether it is on by default.
     """
     from torchmemlint.cli.rule import known_rules
     from torchmemlint.config.errors import ConfigError

@@ -16,28 +16,32 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command(
-    short_help="Run a program as it is, and explain it if CUDA runs out of memory.",
+    short_help="Run a program, and explain it if CUDA runs out of memory.",
     context_settings={"auto_envvar_prefix": "TORCHMEMLINT_RUN", "allow_interspersed_args": False},
 )
 @click.argument("script")
 @click.argument("arguments", nargs=-1, metavar="[ARGS]...", type=click.UNPROCESSED)
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as for `python -m`.")
-@click.option("--snapshot", type=_FILE, default=SNAPSHOT, show_default=True, help="Where snapshots go.")
+@click.option("--snapshot", type=_FILE, default=SNAPSHOT, show_default=True, help="The file for the snapshot.")
 @click.option(
     "--oom-report",
     type=_FILE,
-    help="Write the report also to a file: .html, .json, .sarif, or text where it ends otherwise.",
+    help="Also write the report to a file: .html, .json, .sarif, or text for other names.",
 )
 @click.option(
-    "--entries", type=click.IntRange(min=1), default=ENTRIES, show_default=True, help="Events that are kept, the last."
+    "--entries",
+    type=click.IntRange(min=1),
+    default=ENTRIES,
+    show_default=True,
+    help="How many events to keep, the last ones.",
 )
 def run(
     script: str, arguments: tuple[str, ...], module: bool, snapshot: Path, oom_report: Path | None, entries: int
 ) -> int:
-    """Run SCRIPT with its ARGS in this process, as python does, while the allocator's history is recorded.
+    """Run SCRIPT with its ARGS as python does, and record the allocator's history.
 
-    When CUDA runs out of memory, a snapshot is written and `torchmemlint oom` reports on it, with the findings in the
-    files that ran. The exit code is the program's own, and 1 for an error that it does not catch.
+    When CUDA runs out of memory, a snapshot is written. `torchmemlint oom` then reports on it, with the findings in the
+    files that ran. The exit code is the program's own, or 1 for an error that it does not catch.
     """
     needs_torch("run")
     needs_page(oom_report if oom_report is not None and oom_report.suffix == ".html" else None)

@@ -36,9 +36,9 @@ _BACKEND = (
         type=click.Choice(["auto", "cuda", "cpu", "simulated"]),
         default="auto",
         show_default=True,
-        help="On what to measure.",
+        help="Where to measure.",
     ),
-    click.option("--fake", is_flag=True, help="Compute shapes only: for models too large for this machine."),
+    click.option("--fake", is_flag=True, help="Compute only shapes, for models too large for this machine."),
 )
 _PROGRAM = (
     click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as for `python -m`."),
@@ -60,7 +60,9 @@ _HOW = (
     click.option(
         "--timeout", type=click.FloatRange(min=1), default=600, show_default=True, help="Seconds for each run."
     ),
-    click.option("--seed", type=int, default=0, show_default=True, help="Of random, torch and numpy, before each run."),
+    click.option(
+        "--seed", type=int, default=0, show_default=True, help="Seed of random, torch and numpy, before each run."
+    ),
     click.option("--temporary-directory", is_flag=True, help="Run in an empty directory instead of this one."),
 )
 _FORMAT = click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -72,7 +74,7 @@ _AFTER = (
     click.option("--config", multiple=True, metavar="FILE|KEY=VALUE", help="A configuration file, or one setting."),
     _FORMAT,
     click.option("--output-file", "-o", type=_FILE, help="Write the report to a file."),
-    click.option("--html", type=_FILE, help="Write the report also as an HTML page."),
+    click.option("--html", type=_FILE, help="Also write the report as an HTML page."),
     click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours."),
     click.option("--quiet", "-q", is_flag=True, help="Show neither progress nor the program's output."),
 )

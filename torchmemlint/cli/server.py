@@ -23,17 +23,17 @@ def _versions(context: click.Context, _: click.Parameter, asked: bool) -> None:
 
 
 @click.command(short_help="Run the language server (for editors).")
-@click.option("--stdio", is_flag=True, help="Speak over standard input and output, which is the only way there is.")
+@click.option("--stdio", is_flag=True, help="Use standard input and output, which is the only way.")
 @click.option(
     "--version",
     is_flag=True,
     is_eager=True,
     expose_value=False,
     callback=_versions,
-    help="Show the versions of the linter and of pygls, without which there is no server, and exit.",
+    help="Show the versions of the linter and of pygls, which the server needs, and exit.",
 )
 def server(stdio: bool) -> int:
-    """Run the language server: editors start it and speak with it over standard input and output."""
+    """Run the language server. Editors start it, and talk to it over standard input and output."""
     try:
         import pygls  # noqa: F401
     except ImportError:

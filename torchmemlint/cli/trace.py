@@ -30,16 +30,14 @@ if TYPE_CHECKING:
 @click.argument("script")
 @click.argument("arguments", nargs=-1, metavar="[ARGS]...", type=click.UNPROCESSED)
 @how_to_run
-@click.option(
-    "--steps", type=click.IntRange(min=8), default=30, show_default=True, help="Steps that each loop is given."
-)
+@click.option("--steps", type=click.IntRange(min=8), default=30, show_default=True, help="Steps of each loop.")
 @how_to_report
 def trace(script: str, arguments: tuple[str, ...], **options: Any) -> int:
-    """Run SCRIPT with its ARGS for a few steps, and name the lines whose memory grows from step to step.
+    """Run SCRIPT for a few steps, and name the lines whose memory grows from step to step.
 
-    Says for each what keeps it (a list, an attribute, a closure, a graph) and where that is filled, which lines made
-    it, and whether a rule has a finding for it. The exit code is 1 if something grows or memory runs out, 0 if nothing
-    does, and 2 if the program cannot be measured. What the program writes is shown on the error stream.
+    The report says what keeps the memory (a list, an attribute, a closure, a graph), and where. It also says which
+    lines created it, and whether a rule has a finding for it. The exit code is 1 if something grows or memory
+    runs out, 0 if not, and 2 for an error. The program's own output goes to the error stream.
     """
     from torchmemlint.config.errors import ConfigError
 

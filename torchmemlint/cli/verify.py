@@ -39,21 +39,20 @@ _SELECTOR = "RULE_SELECTOR"
 @click.option("--rule", "rules", multiple=True, metavar="CODE", help="Run a rule's own experiment instead of a script.")
 @click.option("--all-rules", is_flag=True, help="Run the experiments of all rules.")
 @how_to_run
-@click.option(
-    "--steps", type=click.IntRange(min=6), default=12, show_default=True, help="Steps that each loop is given."
-)
-@click.option("--unsafe-fixes", is_flag=True, help="Try also the fixes that may change results.")
+@click.option("--steps", type=click.IntRange(min=6), default=12, show_default=True, help="Steps of each loop.")
+@click.option("--unsafe-fixes", is_flag=True, help="Also try the fixes that may change results.")
 @click.option(
     "--jobs",
     "-j",
     type=click.IntRange(min=1),
-    help="Runs at once. By default as many simulations as the machine has room for; else, and on a GPU always, one.",
+    help="How many runs at once. The default is one, but simulations use what the machine has room for. On a GPU it is"
+    " always one.",
 )
 @click.option("--select", multiple=True, metavar=_SELECTOR, help="Rules to check instead of the configured ones.")
 @click.option("--extend-select", multiple=True, metavar=_SELECTOR, help="Rules to check besides the selected ones.")
 @click.option("--ignore", multiple=True, metavar=_SELECTOR, help="Rules not to check.")
 @confidence_option
-@click.option("--record", is_flag=True, help="Keep the figures: `check` then shows them beside the findings.")
+@click.option("--record", is_flag=True, help="Keep the figures. `check` then shows them with the findings.")
 @click.option(
     "--record-file",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -61,12 +60,11 @@ _SELECTOR = "RULE_SELECTOR"
 )
 @how_to_report
 def verify(script: str | None, arguments: tuple[str, ...], **options: Any) -> int:
-    """Run SCRIPT with its ARGS for a few steps as it is and with each finding fixed, and compare.
+    """Run SCRIPT for a few steps as it is, and with each finding fixed, and compare.
 
-    Every run is a process of its own with the same seed; loops that contain steps are cut short, and nothing on
-    the disk is changed. With --rule or --all-rules no script is run, but a small program that has a rule's pattern,
-    and the same one without. The exit code is 1 if a finding's cost is confirmed or the program runs out of memory,
-    0 if neither, and 2 if the program cannot be measured.
+    Every run is a process of its own with the same seed. Loops that contain steps are cut short. Your files are not
+    changed. Use --rule or --all-rules to run rules' own experiments: small programs with the pattern and without it.
+    The exit code is 1 if a finding's cost is confirmed or memory runs out, 0 if not, and 2 for an error.
     """
     from torchmemlint.config.errors import ConfigError
     from torchmemlint.measured import MeasurementsError

@@ -42,7 +42,7 @@ class Term:
 VOCABULARY = (
     Term(
         "packages",
-        "Words of which one must stand in a file for it to be read at all: what the framework is imported as.",
+        "A file is read only if it contains one of these words: the names that the framework is imported as.",
         "acme",
         words=True,
     ),

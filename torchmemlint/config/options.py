@@ -79,7 +79,7 @@ OPTIONS = (
         "table of file pattern to list of rule selectors",
         "{}",
         "Rules not to check in the files that match a pattern (gitignore syntax, relative to the configuration's "
-        "directory). A pattern that begins with `!` stands for all other files.",
+        "directory). A pattern that begins with `!` means all other files.",
         '[tool.torchmemlint.per-file-ignores]\n"tests/**" = ["TML2"]',
         readers.ignores_by_pattern,
         _selectors_by_pattern,

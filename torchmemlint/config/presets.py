@@ -86,10 +86,9 @@ PRESETS = (
     Preset(
         "inference",
         "For code that evaluates or serves.",
-        "No backward runs, so there is nothing to say of it: the rules about graphs that wait for a backward, about "
-        "what layers save for it, and about the training step are off, and `inference_mode` is advised (TML204). What "
-        "is on is what makes graphs although nobody differentiates, what keeps results, and what is written out larger "
-        "than it has to be.",
+        "No backward runs. So the rules about graphs that wait for a backward, about what layers save for it, and "
+        "about the training step are off, and `inference_mode` is advised (TML204). The rules that are on are about "
+        "graphs that are never used, results that are kept, and tensors that are larger than they need to be.",
         only=(
             _RUN,
             *("TML101", "TML102", "TML103", "TML106", "TML109", "TML110", "TML114"),

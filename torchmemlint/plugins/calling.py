@@ -20,7 +20,7 @@ class Call:
     name: str  # qualified: "torch.save" where the file has `from torch import save`; that which was asked for
     node: ast.Call
     span: Span
-    around: tuple[ast.stmt, ...]  # the statements that it stands in, the outermost first
+    around: tuple[ast.stmt, ...]  # the statements around it, the outermost first
 
     @property
     def in_loop(self) -> bool:
