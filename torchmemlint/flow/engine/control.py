@@ -14,10 +14,12 @@ from torchmemlint.flow.domain.values import UNKNOWN, Value, join
 from torchmemlint.flow.engine import access, conditions
 from torchmemlint.flow.engine.loops import run_loop, skipped
 from torchmemlint.flow.engine.narrowing import narrow
+from torchmemlint.flow.engine.places import detach_around
 from torchmemlint.flow.engine.transfer import SIMPLE, value_of
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import missed
 from torchmemlint.flow.ir.control import Break, Continue, Enter, For, If, Raise, Return, Try, While, With
+from torchmemlint.flow.ir.places import Name
 from torchmemlint.flow.models import containers, guards
 
 _THROWN = BOXES | {Kind.INSTANCE, Kind.OPAQUE}  # what an exception was made with, and what was set on it
@@ -77,7 +79,16 @@ def _for(frame: Frame, state: State, op: For) -> None:
         run_block(frame, inside, op.body)
 
     run_loop(frame, state, Loop.of(op, frame.context), body)
+    if "detach_" in frame.function.mentions and _detaches(op):
+        detach_around(frame, state, op.source, point, every=True)
     run_block(frame, state, op.orelse)
+
+
+def _detaches(op: For) -> bool:
+    """Does a loop detach each item in place?"""
+    names = {one.name.text for one in op.body if isinstance(one, ops.Bind) and one.src == op.item}
+    calls = (one.place for one in op.body if isinstance(one, ops.CallMethod) and one.name == "detach_")
+    return any(isinstance(place, Name) and place.text in names for place in calls)
 
 
 def _constants(state: State, source: Value) -> list[Value] | None:

@@ -8,16 +8,17 @@ from torchmemlint.flow.domain import memory
 from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.effects import Evidence, Note, Use
 from torchmemlint.flow.domain.frame import Frame, Transfer
-from torchmemlint.flow.domain.heap import ELEMENT, Mode, State, graph_of, reached
+from torchmemlint.flow.domain.heap import BOXES, ELEMENT, Mode, State, graph_of, reached
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Remark
 from torchmemlint.flow.domain.memory import changed_in_place, computed, erase, escape, write, write_variable
 from torchmemlint.flow.domain.refs import PATH_LIMIT, External, Globals, Key, Object, Point, Ref, Result
-from torchmemlint.flow.domain.values import NONE, PLAIN, UNKNOWN, Value, constant, of
+from torchmemlint.flow.domain.values import NO_SOURCES, NONE, PLAIN, UNKNOWN, Value, constant, of
 from torchmemlint.flow.engine import access, calls, instances
 from torchmemlint.flow.engine.narrowing import narrowed
 from torchmemlint.flow.ir import ops, places
-from torchmemlint.flow.ir.places import AttributePlace, ConstantKey, Name, Place, Scope, SliceKey
+from torchmemlint.flow.ir.defuse import definitions
+from torchmemlint.flow.ir.places import AttributePlace, ConstantKey, Name, Place, Scope, SliceKey, Temp
 from torchmemlint.flow.models import containers, gradients, tensors
 from torchmemlint.flow.models.parameters import assign_requires_grad
 
@@ -218,6 +219,20 @@ def store(frame: Frame, state: State, place: Place, value: Value, point: Point) 
         instances.set_attribute(frame, state, frame.temps[place.base], place.name, value, point)
     else:
         write(frame, state, frame.temps[place.base], key_of(frame, place.key), value, point)
+
+
+def detach_around(frame: Frame, state: State, base: Temp, point: Point, every: bool = False) -> None:
+    """An item was detached in place: a view of a tensor cannot be, so what it is of holds tensors, and no graph itself.
+
+    `every`: was each item? Whether all are is not seen of what holds none in view.
+    """
+    value, made = frame.temps[base], definitions(frame.function).made.get(base)
+    for box in value.each() if every else ():
+        for key, held in list(state.heap.edges(box).items()):
+            if held.graph and isinstance(box, Object) and box.kind in BOXES:
+                state.heap.put(box, key, held._replace(graph=NO_SOURCES))
+    if value.graph and isinstance(made, ops.Load):
+        bind_name(frame, state, made.name, value._replace(graph=NO_SOURCES), point)
 
 
 def _remove(frame: Frame, state: State, op: ops.Remove) -> None:

@@ -27,11 +27,11 @@ from torchmemlint.flow.domain.values import (
 )
 from torchmemlint.flow.engine import access, calls, conditions, instances
 from torchmemlint.flow.engine.narrowing import narrow
-from torchmemlint.flow.engine.places import PLACES, ask_for_gradients, key_of, store
+from torchmemlint.flow.engine.places import PLACES, ask_for_gradients, detach_around, key_of, store
 from torchmemlint.flow.ir import ops, waiting
 from torchmemlint.flow.ir.control import Await, Check, Yield
 from torchmemlint.flow.ir.defuse import of_gradient
-from torchmemlint.flow.ir.places import NO_TEMP, Argument, Spread
+from torchmemlint.flow.ir.places import NO_TEMP, Argument, ItemPlace, Spread
 from torchmemlint.flow.models import columns, containers, guards, optimizers, tensors
 
 _MADE = {"list": Kind.LIST, "tuple": Kind.TUPLE, "set": Kind.LIST, "dict": Kind.DICT}
@@ -209,6 +209,8 @@ def _call_method(frame: Frame, state: State, op: ops.CallMethod) -> None:
     if op.place is not None and tensors.works_in_place(base, op.name):
         tensors.change_in_place(frame, state, base, value, op.name, point)
         store(frame, state, op.place, Value(base.refs, value.graph, open=base.open), point)
+        if op.name == "detach_" and isinstance(op.place, ItemPlace):
+            detach_around(frame, state, op.place.base, point)
     elif op.name == "requires_grad_":
         flag = arguments_of(frame, op.arguments).get(0, "requires_grad")
         ask_for_gradients(frame, state, op.place, base, TRUE if flag is None else flag, point)
