@@ -251,7 +251,7 @@ def _object_method(site: CallSite, target: Object, receiver: Value, name: str) -
         own = state.heap.get(target, name)
         found = own if own is not None else found
         if found.refs == Behind.of(target, name).alone:  # of a class that is not seen
-            for model in (workers.of_class, optimizers.configured, contracted.method):
+            for model in (workers.of_class, optimizers.configured, contracted.method, tensors.moved_object):
                 if (known := model(site, target, name)) is not None:
                     return known
         if name == "forward" and own is None and instances.is_module(frame, target) and not frame.inside:

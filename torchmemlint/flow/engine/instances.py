@@ -265,7 +265,8 @@ def is_made_by(frame: Frame, cls_ref: ClassRef, name: str) -> bool:
     index, made = frame.machine.index, frame.machine.index.contracts.names("factories")
     if name not in made.last_parts or index.method(cls_ref.cls, name) is not None:
         return False
-    return made.has_method(name, index.libraries(cls_ref.cls))
+    bases = index.libraries(cls_ref.cls)
+    return made.has_method(name, bases) or any(map(index.contracts.is_pipeline, bases))
 
 
 def restored(frame: Frame, state: State, cls_ref: ClassRef, arguments: Arguments, point: Point) -> Value:

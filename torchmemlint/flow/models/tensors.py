@@ -18,6 +18,7 @@ from torchmemlint.flow.domain.refs import (
     Parameters,
     Part,
     Point,
+    Ref,
     Result,
     Slot,
     Source,
@@ -142,6 +143,11 @@ def _move(site: CallSite, base: Value, name: str, to_host: bool) -> None:
     as_given = bool(base.refs) and (base.refs <= base.graph or not base.graph)
     at = Value(constant=name) if device is None or name != "to" else device
     site.frame.log(Move(site.point, base, to_host, at, waits, as_given))
+
+
+def moved_object(site: CallSite, target: Ref, name: str) -> Value | None:
+    """`to` and its like of an object whose base class is not seen: they give the object itself, as all libraries do."""
+    return Value(target.alone) if name in MODULE_OR_TENSOR else None
 
 
 def note_device(site: CallSite) -> None:
