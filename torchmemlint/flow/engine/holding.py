@@ -104,12 +104,15 @@ def _is_kept(frame: Frame, state: State, made: Ref) -> bool:
     older = Object.of(made.kind, made.site, made.context, made.about, True)
     outside = [r for r in state.heap.table if is_outside(r)]
     roots = [r for value in (*_variables(frame, state).values(), frame.returned) for r in value.each()]
-    _, came_by, back = _reached(state, [*roots, *outside], older)
+    met, came_by, back = _reached(state, [*roots, *outside], older)
     loop = _loop(frame, made)
-    if back is not None or loop is None or made not in came_by:
+    if back is not None or loop is None:
         return back is not None
-    holders = [holder for holder, _, _ in _way(came_by, came_by[made])]
-    return any(_is_container(one) and not is_inside([_begun(frame, one)], loop) for one in holders)
+    before = {one for one in met if _is_container(one) and not is_inside([_begun(frame, one)], loop)}
+    if any((items := state.heap.get(one, ELEMENT)) is not None and items.is_short for one in before):
+        return True  # not all that it holds is known
+    holders = _way(came_by, came_by[made]) if made in came_by else []
+    return any(holder in before for holder, _, _ in holders)
 
 
 def _note_hoards(frame: Frame, state: State, made_here: list[Object]) -> None:

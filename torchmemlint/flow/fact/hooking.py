@@ -84,7 +84,7 @@ def _cases(
     about = Registered(hooked.kind)
     around = [effect.loop for effect in event.around if isinstance(effect, fx.Repeat)]
     through = {loop for loop in around if not _outlasts(run, owner, loop)}
-    through.update(around[-1:] if several else ())
+    through.update(loop for loop in around[-1:] if several and _depends(hooked.point, loop))
     for loop in around:
         varies = (through or _is_item(owner)) and _depends(hooked.point, loop)
         if isinstance(loop.site, Op) and loop not in through | life and not _is_chosen(event, loop) and not varies:
@@ -137,7 +137,8 @@ def _deciding(op: Op, loop: Loop) -> Iterator[Temp]:
 def _handed(op: Op, function: Function, is_told: Callable[[Temp], bool]) -> Iterator[str]:
     """Yield the parameters of a function that a call gives what fits a test."""
     names = [parameter.name for parameter in function.parameters]
-    if not isinstance(op, Call | CallMethod) or op.owner is function.parent:
+    is_nested = op.owner is function.parent and op.owner.parent is not None
+    if not isinstance(op, Call | CallMethod) or is_nested:
         yield from names  # a function within another sees its variables
         return
     positional = names[1:] if function.receiver is not None else names
