@@ -56,18 +56,19 @@ class Collected:
     state: CallMethod
     clone: CallMethod | None
     box: str  # the list or dict, as it is written
+    each: str  # "iteration", or "call" of a method
 
 
 def collected(formula: Formula) -> Iterator[Collected]:
-    """The copies of one model's state that a function puts into a list or dict in every iteration of a loop."""
+    """The copies of one model's state that a function puts into a list or dict each time: in a loop, or a method."""
     if formula.function.mentions.isdisjoint({"state_dict"}):
         return
     layout, flow = Layout(formula.function), formula.flow
     for op in operations(formula.function.body):
         state, clone = _copied(formula, op)
         kept = [one for one in flow.following(op) if not isinstance(one, Collect)]
-        around = [loop for loop, _ in layout.above(op) if isinstance(loop, For | While)]
-        if state is None or len(kept) != 1 or not around:
+        around = list(layout.loops(op))
+        if state is None or len(kept) != 1 or not (around or _repeats(formula, layout, op)):
             continue
         match kept[0]:
             case SetItem(base=base, key=ComputedKey(temp=temp)) if not _comes_back(formula, temp):
@@ -76,11 +77,16 @@ def collected(formula: Formula) -> Iterator[Collected]:
                 box = flow.path(base)
             case _:
                 continue
-        owner, loop = flow.path(state.base), around[-1]
-        assert isinstance(loop, For | While)
-        same = owner and box and not any(_is_another(formula, loop, path) for path in (owner, box))
-        if same and not _shrinks(formula, box):
-            yield Collected(op, state, clone, box)
+        owner, whole = flow.path(state.base), around[-1:]
+        same = owner and not any(_is_another(formula, loop, path) for loop in whole for path in (owner, box))
+        if same and (box if around else _is_own(formula, box)) and not _shrinks(formula, box, begun_anew=not around):
+            yield Collected(op, state, clone, box, "iteration" if around else "call")
+
+
+def _is_own(formula: Formula, box: str) -> bool:
+    """Is it an attribute of the object whose method this is, and which outlasts the call?"""
+    receiver = formula.function.receiver
+    return receiver is not None and box.startswith(f"{receiver}.") and formula.function.name != "__init__"
 
 
 def _comes_back(formula: Formula, key: Temp) -> bool:
@@ -99,8 +105,8 @@ def _is_another(formula: Formula, loop: For | While, path: str) -> bool:
     return False
 
 
-def _shrinks(formula: Formula, box: str) -> bool:
-    """Is it emptied somewhere, or are old elements pushed out?"""
+def _shrinks(formula: Formula, box: str, *, begun_anew: bool) -> bool:
+    """Is it emptied somewhere, or are old elements pushed out? `begun_anew`: does a new one count, too?"""
     cls = formula.function.cls if "." in box else None
     for one in map(formula.beside.of, cls.methods.values()) if cls is not None else [formula]:
         for op in operations(one.function.body):
@@ -111,6 +117,8 @@ def _shrinks(formula: Formula, box: str) -> bool:
             bound = f"{one.flow.path(op.base)}.{op.name}" if isinstance(op, SetAttribute) else ""
             bound = op.name.text if isinstance(op, Bind) else bound
             if bound == box and isinstance(op, Bind | SetAttribute):
+                if begun_anew and one.function.name != "__init__":
+                    return True
                 made = one.flow.made.get(op.src)
                 if isinstance(made, Call | CallMethod) and one.spelled(made).endswith(_BOUNDED):
                     return True

@@ -29,7 +29,7 @@ class StateDictCopyOnDevice(Rule):
                         self,
                         facts,
                         one.op,
-                        f"`{one.box}` keeps a copy of the weights of `{shortened(owner, 40)}` for every iteration",
+                        f"`{one.box}` keeps a copy of the weights of `{shortened(owner, 40)}` for every {one.each}",
                         evidence=[(one.state, "the copy is on the same device as the weights")],
                         fix=Fix("Copy the weights to the CPU", Applicability.UNSAFE, (_edit(facts, one),)),
                     )
