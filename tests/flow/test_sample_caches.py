@@ -93,7 +93,7 @@ def test_a_loader_of_another_file_shows_that_it_is_lost(tmp_path: Path, clips: s
 
     assert finding.span.start.row == row
     assert finding.severity is Severity.WARNING
-    assert finding.message.endswith(" in each of 4 workers until the epoch ends: it is never hit")
+    assert finding.message.endswith(" in each of 4 workers for one epoch: the cache is never hit")
     assert any(one.filename == tmp_path / "train.py" for one in finding.evidence)
 
 

@@ -88,6 +88,6 @@ def test_the_allocators_rule_is_the_models_own() -> None:
     mib = 1 << 20
     assert f"multiples of {allocator.ROUND} bytes" in text
     assert f"up to {allocator.SMALL // mib} MiB come from segments of {allocator.SMALL_SEGMENT // mib} MiB" in text
-    assert f"below {allocator.LARGE_REQUEST // mib} MiB from segments of" in text
-    assert f"\n{allocator.LARGE_SEGMENT // mib} MiB, larger ones" in text
+    below, segment = allocator.LARGE_REQUEST // mib, allocator.LARGE_SEGMENT // mib
+    assert f"Blocks below {below} MiB come from segments of {segment} MiB" in text
     assert f"in steps of {allocator.ROUND_SEGMENT // mib} MiB" in text

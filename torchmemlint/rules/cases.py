@@ -111,6 +111,11 @@ def _overlap(one: Span, other: Span) -> bool:
     return one.start < other.end and other.start < one.end
 
 
+def _naming(finding: Finding) -> Iterator[Evidence]:
+    """Yield the evidence of a finding in its file, but for what stands at its own place."""
+    return (link for link in finding.evidence if link.filename is None and link.span != finding.span)
+
+
 class _Findings:
     """What has been found so far, of graphs that are kept and of passes."""
 
@@ -129,7 +134,7 @@ class _Findings:
         for span in {finding.statement, finding.span}:
             for row, first, end in _rows(span):
                 self._on.setdefault((kept, row), _Row()).add(first, end, number)
-        for row in {link.span.start.row for link in finding.evidence if link.filename is None}:
+        for row in {link.span.start.row for link in _naming(finding)}:
             self._naming.setdefault((kept, row), []).append(number)
         return number
 
@@ -220,7 +225,7 @@ class _Report(Told):
         if place.path != self.facts.path:
             return False
         span = self.span_of(place)
-        links = [link.span for link in other.evidence if link.filename is None and link.span.contains(span)]
+        links = [link.span for link in _naming(other) if link.span.contains(span)]
         return bool(links) and any(map(self.facts.source.statement_span(span).contains, links))
 
     def told(self) -> Finding:

@@ -69,6 +69,8 @@ LOWER = frozenset(
         "TML107/bad_trainer_class",
         "TML107/bad_walked_networks",
         "TML113/bad_no_boxes",
+        "TML114/bad_gathered",
+        "TML114/bad_rows",
         "TML114/bad_class_token",
         "TML114/bad_first_head",
         "TML114/bad_last_state",

@@ -65,7 +65,7 @@ def _view(point: Point) -> tuple[ops.Op, ops.Op] | None:
         case _:
             return None
     flow = definitions(op.owner)
-    row = flow.made.get(temp)
+    row = _made(op.owner, temp)
     parts = [entry.temp for entry in row.entries] if isinstance(row, ops.Make) else [temp]
     views = [(stored, item) for part in parts if (stored := flow.made.get(part)) and (item := _index(op.owner, part))]
     if len(views) != 1 or not isinstance(views[0][1], ops.GetItem):
@@ -74,14 +74,20 @@ def _view(point: Point) -> tuple[ops.Op, ops.Op] | None:
     return views[0] if not whole or whole not in map(flow.path, parts) else None
 
 
+def _made(function: ops.Function, temp: Temp) -> ops.Op | None:
+    """Return what makes a value, also if it has had a name meanwhile."""
+    op = definitions(function).made.get(temp)
+    if not isinstance(op, ops.Load):
+        return op
+    defined = reaching(function).at.get(op, frozenset())
+    only = next(iter(defined)) if len(defined) == 1 else None
+    return _made(function, only.src) if isinstance(only, ops.Bind) else op
+
+
 def _index(function: ops.Function, temp: Temp) -> ops.Op | None:
     """Return the index by which a view is taken of something."""
-    op = definitions(function).made.get(temp)
+    op = _made(function, temp)
     match op:
-        case ops.Load():
-            defined = reaching(function).at.get(op, frozenset())
-            only = next(iter(defined)) if len(defined) == 1 else None
-            return _index(function, only.src) if isinstance(only, ops.Bind) else None
         case ops.CallMethod(name=name, base=base) if name in _VIEWS:
             return _index(function, base)
         case ops.GetItem(key=SliceKey(layout=layout)) if "0" in layout and not set(layout) - set(":.0+"):

@@ -5,7 +5,7 @@ HOOKS = {
         kept = []
 
         def keep(module, inputs, output):
-            kept.append(output)  # expect: TML106  # instead: kept.append(output.detach())
+            kept.append(output)  # expect: TML106  # instead: kept.append(output.detach().cpu())
 
         model.register_forward_hook(keep)
 
@@ -20,7 +20,7 @@ HOOKS = {
                 module.register_forward_hook(self.keep)
 
             def keep(self, module, inputs, output):
-                self.outputs.append(output)  # expect: TML106  # instead: self.outputs.append(output.detach())
+                self.outputs.append(output)  # expect: TML106  # instead: self.outputs.append(output.detach().cpu())
 
         probe = Probe(model)
 
