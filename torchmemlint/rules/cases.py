@@ -112,8 +112,9 @@ def _overlap(one: Span, other: Span) -> bool:
 
 
 def _naming(finding: Finding) -> Iterator[Evidence]:
-    """Yield the evidence of a finding in its file, but for what stands at its own place."""
-    return (link for link in finding.evidence if link.filename is None and link.span != finding.span)
+    """Yield the evidence of a finding in its file: of a graph that is kept, but for the place that keeps it."""
+    own = finding.span if finding.code in _KEPT else None
+    return (link for link in finding.evidence if link.filename is None and link.span != own)
 
 
 class _Findings:
