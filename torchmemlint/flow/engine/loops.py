@@ -115,6 +115,8 @@ def run_loop(
 def note_loop(frame: Frame, loop: Loop, body: Callable[[], None]) -> None:
     """Run a loop that leaves the state as it is: once, for what it notes."""
     outer, frame.effects = frame.effects, []
+    frame.writes.setdefault(loop, {})
+    frame.erased.setdefault(loop, set())
     frame.loops.append(loop)
     body()
     frame.loops.pop()
