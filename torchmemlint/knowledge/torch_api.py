@@ -55,6 +55,7 @@ CONSTRUCTORS = {
     "BoolTensor": "bool",
 }
 CUTS = frozenset({"detach", "detach_"})
+MOVES = frozenset({"to", "cuda"})  # to a device
 # Same elements in another place, dtype, or view: the graph goes through.
 COPIES = frozenset(
     "clone cpu cuda to float double half bfloat16 type type_as contiguous view view_as reshape reshape_as flatten "

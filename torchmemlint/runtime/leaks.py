@@ -207,7 +207,7 @@ class _Search:
     def _of_pass(self, one: Pass) -> Iterator[Leak]:
         """What one pass of a loop piles up in graphs that no backward ever uses, and that goes with the pass.
 
-        What is held directly until then is there on purpose: the outputs of an evaluation, for its metric. It is told
+        What is held directly until then is there on purpose: the outputs of an evaluation, for its metric. It counts
         as gathered: its bytes are there at the pass's end.
         """
         if one.look.device != self._device:

@@ -138,7 +138,7 @@ def texts_of(value: Value) -> frozenset[str]:
 
 
 def beginnings(value: Value) -> frozenset[str]:
-    """Return how the texts begin of which a value is one: with all of them, or with what is known of one."""
+    """Return how the text begins that a value is: one of a few whole texts, or as much as is known of one."""
     known = value.constant.pattern.partition("*")[0] if isinstance(value.constant, Pattern) else ""
     return frozenset((known,)) if known else texts_of(value)
 

@@ -18,6 +18,7 @@ from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, WEAK, Value, li
 from torchmemlint.flow.ir.blocks import is_inside, layout_of
 from torchmemlint.flow.ir.ops import Function, Op
 from torchmemlint.flow.models import modules
+from torchmemlint.flow.models.hooks import is_hook
 
 _HOLDING = frozenset({Kind.INSTANCE, Kind.MODULE, Kind.OPTIMIZER})
 _OF_PROGRAM = frozenset({ELEMENT, Special.NAMED, Special.FUNCTION})
@@ -131,11 +132,16 @@ def _note_hoards(frame: Frame, state: State, made_here: list[Object]) -> None:
         for made in [made for made in heavy if made in came_by]:
             way = _way(came_by, came_by[made])
             holders = [holder for holder, _, _ in way]
-            held = made.older or _is_in_rows(frame, loops[made], holders)
-            held = held and not any(isinstance(key, tuple) and key[0] == "hook" for _, key, _ in way)  # see TML802
-            held = held and not any(_is_shortened(frame, state, holder) for holder in holders)
-            held = held and not _is_cut_short(frame, name)
-            if held and any(map(_is_container, holders)) and not any(_is_module(frame, one) for one in holders):
+            if not made.older and not _is_in_rows(frame, loops[made], holders):
+                continue
+            if any(is_hook(key) for _, key, _ in way):
+                continue  # see TML802
+            shortened = _is_cut_short(frame, name) or any(_is_shortened(frame, state, one) for one in holders)
+            if (
+                any(map(_is_container, holders))
+                and not any(_is_module(frame, one) for one in holders)
+                and not shortened
+            ):
                 points = tuple(Point(r.site, r.context) for r in heavy.pop(made) if type(r) is Object)
                 frame.log(Hoard(Point(made.site, made.context), points, name))
 

@@ -27,6 +27,7 @@ from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.ir.blocks import is_inside, layout_of
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import CallMethod, Op, SetAttribute, Super
+from torchmemlint.flow.models.hooks import is_hook
 from torchmemlint.flow.names.index import Index
 from torchmemlint.knowledge import services
 
@@ -91,7 +92,7 @@ def _turned(way: tuple[tuple[Ref, Key], ...]) -> tuple[str, ...]:
 
 def _is_hooked(way: tuple[tuple[Ref, Key], ...]) -> bool:
     """Is a module on the way that holds the next by a hook?"""
-    return any(isinstance(key, tuple) and key[0] == "hook" for _, key in way)
+    return any(is_hook(key) for _, key in way)
 
 
 def _collects(run: Run, loop: Op) -> bool:
@@ -138,7 +139,7 @@ def _name(reference: Ref) -> str:
 def _closing(places: Places, engine: Engine, run: Run, way: tuple[tuple[Ref, Key], ...]) -> Iterator[Place]:
     """Yield where one is given the next: as an attribute, as a hook, or as a library's object is made with it."""
     for holder, key in way:
-        if isinstance(key, tuple):
+        if is_hook(key):
             sites = [hooked.point.site for hooked in run.effects(fx.Hooked) if hooked.owner is holder]
         elif type(holder) is Object and holder.kind is Kind.INSTANCE:
             methods = (m for cls in engine.index.order(holder.about.cls) for m in cls.methods.values())

@@ -122,8 +122,7 @@ class _Keeping:
         op = self._flow.made.get(temp)
         if isinstance(op, ops.Unpack) and isinstance(whole := self._flow.made.get(op.src), ops.Make) and op.star < 0:
             return self._bound(whole.entries[op.targets.index(temp)].temp)  # `ctx.a, ctx.b = a, b`
-        defined = self._reaching.at.get(op, frozenset()) if isinstance(op, ops.Load) else ()
-        match next(iter(defined)) if len(defined) == 1 else None:
+        match self._reaching.only(op):
             case ops.Bind(src=src) | ops.Operate(operands=(src, _)):
                 return self._bound(src)
             case ops.CallMethod(base=base, name=name) if name.endswith("_"):

@@ -40,7 +40,6 @@ _RANDOM = frozenset({"rand", "randn", "randint", "randperm"})
 ALIKE = frozenset({"zeros", "ones", "empty", "full", "eye"})  # the same to the bit wherever they are made
 _RANGES = frozenset({"arange", "range"})
 WHOLE = frozenset({"arange", "randint", "randperm"})  # of int64, where they are told nothing else
-_MOVING = frozenset({"to", "cuda"})
 _WAITING = frozenset({"non_blocking", "async"})
 _DEFAULT_DEVICE = ("set_default_device", "set_default_tensor_type", "with torch.device(")
 _WITH_OTHER_MEANING = frozenset({"out", "pin_memory", "names", "layout", "requires_grad"})
@@ -78,7 +77,7 @@ def creations(engine: Engine, unit: Unit, text: str) -> Iterator[Creation]:
         return
     making = known.factories() | torch_api.CONSTRUCTORS.keys()
     for function in unit.functions:
-        if not function.mentions.isdisjoint(_MOVING) and not function.mentions.isdisjoint(making):
+        if not function.mentions.isdisjoint(torch_api.MOVES) and not function.mentions.isdisjoint(making):
             yield from _Moved(engine, function).creations()
 
 
@@ -219,7 +218,7 @@ class _Moved(Factories):
 
     def creations(self) -> Iterator[Creation]:
         for op in operations(self._function.body):
-            if isinstance(op, CallMethod) and op.name in _MOVING and (found := self._creation(op)) is not None:
+            if isinstance(op, CallMethod) and op.name in torch_api.MOVES and (found := self._creation(op)) is not None:
                 yield found
 
     def _creation(self, op: CallMethod) -> Creation | None:

@@ -23,7 +23,6 @@ from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import torch_api
 
 _DRAWING = frozenset({"torch.randn", "torch.rand", "torch.randint", "torch.normal"})
-_MOVING = frozenset({"to", "cuda"})
 
 
 @immutable()
@@ -110,7 +109,9 @@ def _is_drawn(source: Source) -> bool:
     flow, loop = definitions(site.owner), next(layout_of(site.owner).loops(site), None)
     makers = [op for a in site.arguments for op in flow.origins(a.temp) if isinstance(op, Call | CallMethod)]
     drawn = [op for op in makers if flow.called(op) in _DRAWING and loop is not None and is_inside([op], loop)]
-    return bool(drawn) and all(op in drawn or (isinstance(op, CallMethod) and op.name in _MOVING) for op in makers)
+    return bool(drawn) and all(
+        op in drawn or (isinstance(op, CallMethod) and op.name in torch_api.MOVES) for op in makers
+    )
 
 
 def _over(run: Run, loop: Loop) -> set[Ref]:

@@ -16,7 +16,7 @@ from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.places import NO_TEMP, Name, Spread, Temp
 from torchmemlint.immutable import immutable
-from torchmemlint.knowledge import arrays
+from torchmemlint.knowledge import arrays, torch_api
 from torchmemlint.knowledge.arrays import Maker
 
 _DOUBLE = 8  # bytes
@@ -25,7 +25,6 @@ _KEEPING = frozenset(
     "view reshape flatten squeeze unsqueeze transpose permute t expand expand_as clone contiguous repeat roll flip "
     "pin_memory requires_grad_ view_as unflatten narrow detach".split()
 )
-_MOVING = frozenset({"to", "cuda"})
 _BESIDE_DEVICE = frozenset({"non_blocking", "async", "copy", "memory_format"})
 _CASTS = frozenset({"float", "half", "bfloat16"})
 _NAMES = frozenset(name.rpartition(".")[2] for name in arrays.MAKERS)
@@ -50,7 +49,11 @@ class Double:
 def doubles(function: ops.Function, text: str) -> Iterator[Double]:
     """Yield what a function brings to a device in numpy's default precision; `text` is its file's."""
     mentions = function.mentions
-    if mentions.isdisjoint(arrays.TAKING) or mentions.isdisjoint(_NAMES) or mentions.isdisjoint(_MOVING | {"device"}):
+    if (
+        mentions.isdisjoint(arrays.TAKING)
+        or mentions.isdisjoint(_NAMES)
+        or mentions.isdisjoint(torch_api.MOVES | {"device"})
+    ):
         return
     asking = any(not _ASKING.isdisjoint(one.mentions) for one in function.unit.functions)
     if not asking and not any(word in text for word in _ASKING_TEXTS):  # who speaks of it knows what it does
@@ -127,7 +130,7 @@ class _Reading:
             if op.name in _CASTS:
                 self.found[owner.moved] = replace(self.found[owner.moved], cast=True)
             return None
-        if op.name in _MOVING:
+        if op.name in torch_api.MOVES:
             given = {name: temp for name, temp in _given(op).items() if name not in _BESIDE_DEVICE}
             place = given.get("0", given.get("device", NO_TEMP))
             goes = is_device(self._flow, place) if len(given) == 1 else op.name == "cuda" and not given

@@ -155,11 +155,10 @@ class Formula:
             op = self.flow.made.get(temp)
             if type(op) is not ops.Load:
                 return None if type(op) is ops.Move else temp
-            definitions = self.definitions_of(op)
-            defined = next(iter(definitions)) if len(definitions) == 1 else None
+            defined = self._names.only(op)
             if not isinstance(defined, ops.Bind):
                 changed = defined.dst if isinstance(defined, ops.Operate | ops.CallMethod) else None
-                return temp if definitions == _BEGIN else changed
+                return temp if self.definitions_of(op) == _BEGIN else changed
             temp = defined.src
         return None
 

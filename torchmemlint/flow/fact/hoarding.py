@@ -23,15 +23,19 @@ def hoarding(places: Places, done: Iterable[tuple[Run, Evidence]]) -> Iterator[C
     """Yield the networks that are made, and run, in a loop, and held by what nothing but the loop has to do with."""
     for run, evidence in done:
         told: set[Op] = set()
-        for event, hoard in run.met(fx.Hoard):
+        hoards = list(run.met(fx.Hoard))
+        uses = [(met, set(map(_point, refs))) for met, refs in _uses(run)] if hoards else []
+        older = [r for _, refs in run.passes() for r in refs if type(r) is Object and r.older] if hoards else []
+        again = set(map(_point, reachable(run.state, older)))
+        for event, hoard in hoards:
             loop = repeating(evidence.index, event, hoard.point)
             networks = {p for p in hoard.networks if loop is not None and is_inside((p.site, *p.context), loop)}
             if loop is None or loop in told or not networks:
                 continue
-            uses = [met for met, refs in _uses(run) if any(_point(r) in networks for r in refs)]
-            older = [r for _, refs in run.passes() for r in refs if type(r) is Object and r.older]
-            again = any(_point(part) in networks for part in reachable(run.state, older))
-            if (uses or any(map(_is_copied, networks))) and not again and all(_is_within(met, loop) for met in uses):
+            used = [met for met, points in uses if not networks.isdisjoint(points)]
+            if not (used or any(map(_is_copied, networks))) or not networks.isdisjoint(again):
+                continue
+            if all(_is_within(met, loop) for met in used):
                 told.add(loop)
                 yield _case(places, evidence, hoard, loop)
 

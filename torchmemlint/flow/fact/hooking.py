@@ -84,9 +84,10 @@ def _cases(
     about = Registered(hooked.kind)
     around = [effect.loop for effect in event.around if isinstance(effect, fx.Repeat)]
     through = {loop for loop in around if not _outlasts(run, owner, loop)}
-    through.update(loop for loop in around[-1:] if several and _depends(hooked.point, loop))
+    deciding = {loop for loop in around if _depends(hooked.point, loop)}
+    through |= deciding.intersection(around[-1:] if several else ())
     for loop in around:
-        varies = (through or _is_item(owner)) and _depends(hooked.point, loop)
+        varies = loop in deciding and (through or _is_item(owner))
         if isinstance(loop.site, Op) and loop not in through | life and not _is_chosen(event, loop) and not varies:
             yield places.at(hooked.point, "TML802", evidence.cut, loop=places.of(loop.site), about=about)
             return

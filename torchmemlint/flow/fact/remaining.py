@@ -2,7 +2,7 @@
 
 What a hook of the forward pass pushes, and one of the backward pass pops, stays where a pass has no backward. What a
 hook has set on its module stays when the hook is removed. What it adds to a list that nothing empties grows with each
-pass; where that has a graph, it is the graph that is told about (TML106).
+pass; where that has a graph, the report is about the graph (TML106).
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from torchmemlint.flow.ir.ops import (
 )
 from torchmemlint.flow.ir.places import Scope, Temp
 from torchmemlint.flow.models.hooks import functions
+from torchmemlint.knowledge import torch_api
 
 _PUSHING = frozenset({"append", "appendleft"})
 _POPPING = frozenset({"pop", "popleft", "clear"})
 _SAME = frozenset("detach clone contiguous float half bfloat16 double requires_grad_ detach_ squeeze view".split())
 _CONTAINERS = frozenset({"list", "dict", "set", "deque", "defaultdict", "OrderedDict"})
-_DETACHING = frozenset({"detach", "detach_"})
 _OF_GRADIENTS = frozenset({"is_grad_enabled", "requires_grad"})
 _TRAINING = "training"
 Ran = Met[fx.Forward] | Met[fx.Infer]
@@ -174,9 +174,8 @@ def _is_of(run: Run, owner: Ref, ran: Value) -> bool:
 
 def _is_detached(op: CallMethod) -> bool:
     """Is what a hook adds cut from its graph?"""
-    made = list(definitions(op.owner).behind(op.arguments[0].temp))
-    cut = (isinstance(one, CallMethod) and one.name in _DETACHING for one in made)
-    return any(cut) or any(isinstance(one, GetAttribute) and one.name == "data" for one in made)
+    made = definitions(op.owner).behind(op.arguments[0].temp)
+    return any(isinstance(one, CallMethod | GetAttribute) and one.name in torch_api.CUTS | {"data"} for one in made)
 
 
 def _is_read_whole(function: Function, spot: Spot) -> bool:

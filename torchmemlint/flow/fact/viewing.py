@@ -77,11 +77,8 @@ def _view(point: Point) -> tuple[ops.Op, ops.Op] | None:
 def _made(function: ops.Function, temp: Temp) -> ops.Op | None:
     """Return what makes a value, also if it has had a name meanwhile."""
     op = definitions(function).made.get(temp)
-    if not isinstance(op, ops.Load):
-        return op
-    defined = reaching(function).at.get(op, frozenset())
-    only = next(iter(defined)) if len(defined) == 1 else None
-    return _made(function, only.src) if isinstance(only, ops.Bind) else op
+    named = reaching(function).only(op)
+    return _made(function, named.src) if isinstance(named, ops.Bind) else op
 
 
 def _index(function: ops.Function, temp: Temp) -> ops.Op | None:

@@ -37,6 +37,11 @@ class Reaching:
                 if op is not None:
                     self.readers.setdefault(op, []).append(load)
 
+    def only(self, load: Op | None) -> Op | None:
+        """The one operation that says what a name stands for where it is read; None where there is not just one."""
+        found = self.at.get(load, _BEGIN) if isinstance(load, Load) else _BEGIN
+        return next(iter(found)) if len(found) == 1 else None
+
     def is_local(self, name: Name) -> bool:
         """Is a name read and bound nowhere else?"""
         return name.scope is Scope.LOCAL or (self._outer and name.text not in self._shared)

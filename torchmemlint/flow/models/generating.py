@@ -22,7 +22,7 @@ _CACHE = ("cache", "past_key_values")  # of version 5, and before
 
 
 def generated(site: CallSite) -> Value:
-    """Return the tokens, of which nothing is kept track; or an object whose other parts are tensors of all steps."""
+    """Return the tokens, which are not followed; or an object whose other parts are tensors of all steps."""
     named = site.arguments.named
     asked = {name for name, value in named.items() if value.constant is True}
     if _AS_OBJECT not in asked:

@@ -9,7 +9,7 @@ from torchmemlint.flow.domain.effects import Hooked, Register
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, State
 from torchmemlint.flow.domain.kinds import Kind, Special
-from torchmemlint.flow.domain.refs import Behind, Bound, Code, Graph, Loop, Object, Point, Ref, extended
+from torchmemlint.flow.domain.refs import Behind, Bound, Code, Graph, Key, Loop, Object, Point, Ref, extended
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, of, tensor
 from torchmemlint.flow.ir.ops import Function
 from torchmemlint.flow.models import containers
@@ -86,6 +86,11 @@ def _wholes(part: Ref) -> set[Ref]:
 
 
 _HOLDING = frozenset({Kind.MODULE, Kind.LIST, Kind.TUPLE, Kind.DICT})
+
+
+def is_hook(key: Key) -> bool:
+    """Is it a key under which a module has its hooks?"""
+    return key in (_OWN, _OF_PARTS)
 
 
 def run_hooks(site: CallSite, target: Ref, result: Value) -> None:
