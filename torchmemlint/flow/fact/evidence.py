@@ -161,17 +161,17 @@ class Evidence:
 
     def _detached_callees(self) -> set[Ref]:
         """Return networks: called, and detached beside training or for an array, with no trained graph in it."""
-        found: set[Ref] = set()
-        detached = self.methods.operands(self.detached if self.differentiated else self.detached & stripped(self.run))
-        for call in self.run.unseen() if detached else ():
-            if call.result not in detached or not self.methods.may_run(call, self.made, self.run):
-                continue
-            arguments = call.arguments.all()
-            given = {s for value in arguments for s in value.graph if self._is_called(s)}
-            runs = any(r in self.called or self.is_known(r) for value in arguments for r in value.refs)
-            if given.isdisjoint(self.differentiated) and not runs:
-                found |= self.callees[call.result]
-        return found
+        arrays = self.methods.operands(self.detached & stripped(self.run))  # of methods, only these show something
+        called = self.methods.operands(self.detached) if self.differentiated else arrays
+        calls = self.run.unseen() if called else ()
+        shown = (one for one in calls if one.result in (called if isinstance(one, fx.Invoke) else arrays))
+        return set[Ref]().union(*(self.callees[call.result] for call in shown if self._may_run(call)))
+
+    def _may_run(self, call: fx.Invoke | fx.InvokeMethod) -> bool:
+        arguments = call.arguments.all()
+        given = {s for value in arguments for s in value.graph if self._is_called(s)}
+        runs = any(r in self.called or self.is_known(r) for value in arguments for r in value.refs)
+        return given.isdisjoint(self.differentiated) and not runs and self.methods.may_run(call, self.made, self.run)
 
     def is_network(self, reference: Ref) -> bool:
         """Is it a network, for certain or by its use?"""
