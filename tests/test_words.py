@@ -71,7 +71,7 @@ def _public() -> Iterator[tuple[str, object]]:
     yield "callbacks.trainer_callback", callbacks.trainer_callback
 
 
-@pytest.mark.parametrize(("name", "one"), _public(), ids=lambda one: one if isinstance(one, str) else "")
+@pytest.mark.parametrize(("name", "one"), list(_public()), ids=lambda one: one if isinstance(one, str) else "")
 def test_public_docstrings_are_short_statements(name: str, one: object) -> None:
     text = inspect.getdoc(one) or ""
     first = text.split("\n")[0]
