@@ -59,7 +59,7 @@ def traced(path: Path, backend: str = "cpu") -> tuple[MemoryUse, LeakAnalysis]:
         steps: list[Callable[[str], None]] = []
         with track_memory(backend, on_step=lambda series: steps[0](series)) as memory:
             ledger = memory.ledger
-            loops = LoopWatch(steps=10_000, seconds=60, now=lambda: ledger.now)
+            loops = LoopWatch(steps=10_000, seconds=600, now=lambda: ledger.now)
             steps.append(loops.step)
             run: Any = SimpleNamespace(memory=memory, ledger=ledger, watch=memory._watch, steps=memory._watch._steps)
             analysis = LeakAnalysis(run)

@@ -118,7 +118,11 @@ def backward_node() -> Any | None:
 
 
 def graph_of(tensor: torch.Tensor) -> Any | None:
-    """The node that made a tensor; None for leaves, and for what is no whole tensor (yet, or any more)."""
+    """The node that made a tensor; None for leaves, and for what is no whole tensor (yet, or any more).
+
+    Nor is a view that was made without gradients, of a tensor that gets some later: asking torch for its node raises
+    (Autograd mechanics, "In-place operations with autograd"), though nothing that the program does with it may.
+    """
     try:
         return tensor.grad_fn
     except RuntimeError:

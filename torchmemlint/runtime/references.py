@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from torchmemlint.runtime.internals import graph_of
 from torchmemlint.runtime.ledger import Site
 from torchmemlint.runtime.sites import Sites
 from torchmemlint.runtime.ways import Name, Way, values_of, way
@@ -149,7 +150,7 @@ class References:
             key = id(one)
             for child in gc.get_referents(one):
                 meet(child, key)
-            if roles.get(type(one)) == _TENSOR and one.is_leaf and one.grad is not None:
+            if roles.get(type(one)) == _TENSOR and graph_of(one) is None and one.grad is not None:
                 meet(one.grad, key)
 
     # --- what was found

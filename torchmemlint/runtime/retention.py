@@ -23,6 +23,7 @@ from torchmemlint.runtime import graphs
 from torchmemlint.runtime.filling import Fill, source_of
 from torchmemlint.runtime.graphs import Graphs, Reach
 from torchmemlint.runtime.holders import Holder, Look
+from torchmemlint.runtime.internals import graph_of
 from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.ledger import Ledger, Site
 from torchmemlint.runtime.orphans import owner_of
@@ -115,7 +116,7 @@ class _Looking:
         roots: dict[Any, Any] = {}
         entries: list[tuple[Any, bool]] = []
         for value in (*self._references.tensors, *self._references.nodes):
-            node = value.grad_fn if hasattr(value, "grad_fn") else value
+            node = graph_of(value) if isinstance(value, torch.Tensor) else value
             if node is not None and node not in roots:
                 roots[node] = value
                 entries.append((node, self._is_carried(value)))

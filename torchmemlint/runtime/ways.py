@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from torchmemlint.immutable import immutable
+from torchmemlint.runtime.internals import graph_of
 from torchmemlint.runtime.ledger import Site
 
 
@@ -164,7 +165,7 @@ def _step(way: Way, parent: Any, child: Any) -> Way:
             return _in_frame(way, parent, child, "local")
         case types.TracebackType() | BaseException():
             return way
-    if isinstance(parent, torch.Tensor) and parent.is_leaf and parent.grad is child:
+    if isinstance(parent, torch.Tensor) and graph_of(parent) is None and parent.grad is child:
         return _attribute(way, parent, "grad")
     name = attribute_of(parent, child)
     return way if name is None else _attribute(way, parent, name)
