@@ -5,9 +5,12 @@ from __future__ import annotations
 import functools
 import gc
 import inspect
+import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -272,3 +275,35 @@ def test_the_limit_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert look.cut
     assert look.visited == 10
     assert look.unreached == 3 * 32
+
+
+def test_other_threads_wait_while_somebody_looks() -> None:
+    """Else what the look holds meanwhile, such as the gradients of many steps, would seem to be kept."""
+    made: list[int] = []
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.is_set():
+            made.append(torch.ones(4).numel())
+
+    with track_memory("cpu") as memory:
+        tracker = memory.backend.tracker
+        worker = threading.Thread(target=lambda: _within(tracker, work))
+        worker.start()
+        while not made:
+            time.sleep(0.001)
+        with tracker.still():
+            before = memory.ledger.now
+            time.sleep(0.05)
+            assert memory.ledger.now == before
+        count = len(made)
+        while len(made) < count + 2:
+            time.sleep(0.001)
+        stop.set()
+        worker.join()
+    assert memory.ledger.now > before
+
+
+def _within(mode: Any, work: Callable[[], None]) -> None:
+    with mode:
+        work()

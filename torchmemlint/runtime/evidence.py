@@ -6,7 +6,6 @@ Steps, batches and backward passes are told by `steps.py`, whose hooks are publi
 from __future__ import annotations
 
 import contextlib
-import gc
 import math
 import threading
 from bisect import bisect_right
@@ -19,6 +18,7 @@ from torchmemlint.runtime import internals
 from torchmemlint.runtime.collector import watching_collections
 from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.steps import OnStep, Steps
+from torchmemlint.runtime.threads import living
 from torchmemlint.runtime.tracker import StorageTracker, is_parameter, tensors_in
 
 
@@ -73,7 +73,7 @@ class Watch(contextlib.AbstractContextManager["Watch"]):
         looked for among the living objects, and not kept by weak references: a tensor that has one cannot be swapped
         (`torch.utils.swap_tensors`, by which `Module.to_empty` moves those of FSDP).
         """
-        tensors = [one for one in gc.get_objects() if issubclass(type(one), torch.Tensor)]
+        tensors = living(torch.Tensor)
         self.claim_saved(one for one in tensors if self._tracker.index_of(one) is not None)
         for parameter in filter(is_parameter, tensors):
             if parameter.grad is not None:

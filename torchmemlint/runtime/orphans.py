@@ -9,6 +9,7 @@ import gc
 import types
 from typing import Any
 
+from torchmemlint.runtime.threads import undisturbed
 from torchmemlint.runtime.ways import attribute_of
 
 _LEVELS = 3
@@ -16,6 +17,7 @@ _LEVELS = 3
 _WIDTH = 8
 
 
+@undisturbed()
 def owner_of(orphan: Any) -> tuple[Any, str] | None:
     """The object of a class that has an orphan, and by which attribute; None where it is not found.
 

@@ -28,6 +28,7 @@ from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.ledger import Ledger, Site
 from torchmemlint.runtime.orphans import owner_of
 from torchmemlint.runtime.references import References
+from torchmemlint.runtime.threads import living
 from torchmemlint.runtime.tracker import StorageTracker
 from torchmemlint.runtime.ways import Way, in_cycle
 
@@ -43,16 +44,17 @@ def look(
 
     With `outlived`, only what outlived the turn that made it; without marks, all that was made.
     """
-    ledger = tracker.ledger
-    since, until = (marks[0], marks[-1] if outlived else ledger.now) if marks else (0, ledger.now)
-    wanted = {index for index in ledger.alive_at(ledger.now, device) if since <= ledger.born(index) < until}
-    collecting = gc.isenabled()
-    gc.disable()  # a collection in the middle would free what the program still has
-    try:
-        return _Looking(tracker, hooked, marks, wanted, device).result()
-    finally:
-        if collecting:
-            gc.enable()
+    with tracker.still():
+        ledger = tracker.ledger
+        since, until = (marks[0], marks[-1] if outlived else ledger.now) if marks else (0, ledger.now)
+        wanted = {index for index in ledger.alive_at(ledger.now, device) if since <= ledger.born(index) < until}
+        collecting = gc.isenabled()
+        gc.disable()  # a collection in the middle would free what the program still has
+        try:
+            return _Looking(tracker, hooked, marks, wanted, device).result()
+        finally:
+            if collecting:
+                gc.enable()
 
 
 class _Looking:
@@ -217,7 +219,7 @@ class _Looking:
         lines = sorted(by_line, key=lambda site: -sum(map(self._ledger.nbytes, by_line[site])))[:_SHOWN]
         examples = {min(by_line[site]): site for site in lines}
         found: list[tuple[Holder, list[int]]] = []
-        for orphan in [one for one in gc.get_objects() if issubclass(type(one), torch.Tensor)]:
+        for orphan in living(torch.Tensor):
             site = examples.pop(self._tracker.index_of(orphan) or -1, None)
             owner = None if site is None else owner_of(orphan)
             if site is not None and owner is not None:

@@ -7,6 +7,7 @@ temporaries inside one operation (a test compares it with the allocator's own re
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from array import array
 from collections.abc import Callable
@@ -150,6 +151,14 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
         index = self.index_of(tensor)
         if index is not None:
             self.ledger.claim(index, kind)
+
+    def still(self) -> contextlib.AbstractContextManager[object]:
+        """Until it is left, the program's other threads wait at their next operation; what they hold stays as it is.
+
+        What looks at objects holds them for a while: the gradients of many steps of a thread that went on would seem
+        to be kept.
+        """
+        return self._turn
 
     # --- the mode
 
