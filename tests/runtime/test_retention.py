@@ -292,7 +292,7 @@ def test_other_threads_wait_while_somebody_looks() -> None:
         worker.start()
         while not made:
             time.sleep(0.001)
-        with tracker.still():
+        with tracker.standstill.held():
             before = memory.ledger.now
             time.sleep(0.05)
             assert memory.ledger.now == before

@@ -6,7 +6,10 @@ import sys
 import threading
 import time
 
-from torchmemlint.runtime.threads import living, undisturbed
+import pytest
+
+from torchmemlint.runtime import threads
+from torchmemlint.runtime.threads import Standstill, living, undisturbed
 
 
 class _Kept:
@@ -47,3 +50,46 @@ def test_no_thread_takes_over() -> None:
         stop.set()
         worker.join()
     assert sys.getswitchinterval() == before
+
+
+def test_a_look_waits_for_the_backwards_of_others_and_none_begins() -> None:
+    standstill, told = Standstill(), []
+    began, may_end = threading.Event(), threading.Event()
+
+    def run() -> None:
+        standstill.backward_begins()
+        standstill.backward_begins()  # one within the other
+        began.set()
+        may_end.wait()
+        standstill.backward_ends()
+        told.append("first")
+        standstill.backward_ends()
+        standstill.backward_begins()
+        told.append("second")
+        standstill.backward_ends()
+
+    worker = threading.Thread(target=run)
+    worker.start()
+    began.wait()
+    threading.Timer(0.05, may_end.set).start()
+    with standstill.held() as still:
+        assert still
+        with standstill.held() as again:  # the same thread's
+            assert again
+        time.sleep(0.05)
+        assert told == ["first"]
+    worker.join()
+    assert told == ["first", "second"]
+
+
+def test_a_look_does_not_wait_forever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_PATIENCE", 0.01)
+    standstill = Standstill()
+    worker = threading.Thread(target=standstill.backward_begins)
+    worker.start()
+    worker.join()
+    with standstill.held() as still:
+        assert not still
+    standstill.backward_begins()
+    with standstill.held() as still:
+        assert not still

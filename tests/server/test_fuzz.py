@@ -13,7 +13,7 @@ from tests.server.fuzz import Fuzzer
 
 pytestmark = pytest.mark.asyncio
 
-EDITS = int(os.environ.get("FUZZ_EDITS", "4000"))
+EDITS = int(os.environ.get("FUZZ_EDITS", "3000"))
 ROUND = 1_000
 WARM = 2  # rounds after which the server is as large as it should ever be
 

@@ -73,11 +73,15 @@ class Watch(contextlib.AbstractContextManager["Watch"]):
         looked for among the living objects, and not kept by weak references: a tensor that has one cannot be swapped
         (`torch.utils.swap_tensors`, by which `Module.to_empty` moves those of FSDP).
         """
-        tensors = living(torch.Tensor)
-        self.claim_saved(one for one in tensors if self._tracker.index_of(one) is not None)
-        for parameter in filter(is_parameter, tensors):
-            if parameter.grad is not None:
-                self._tracker.claim(parameter.grad, Kind.GRADIENT)
+        with self._tracker.standstill.held() as still:
+            if not still:
+                return
+            self._tracker.write_off()
+            tensors = living(torch.Tensor)
+            self.claim_saved(one for one in tensors if self._tracker.index_of(one) is not None)
+            for parameter in filter(is_parameter, tensors):
+                if parameter.grad is not None:
+                    self._tracker.claim(parameter.grad, Kind.GRADIENT)
 
     def _before_step(self, optimizer: Any) -> None:
         for parameter in _parameters(optimizer):
@@ -94,8 +98,10 @@ class Watch(contextlib.AbstractContextManager["Watch"]):
         self.claim_saved(tensors_in(roots))
         self._tracker.sites.begin_backward()
         self._of_thread.backwards = [*getattr(self._of_thread, "backwards", ()), self._tracker.ledger.now]
+        self._tracker.standstill.backward_begins()
 
     def _after_backward(self, roots: Any) -> None:
+        self._tracker.standstill.backward_ends()
         ledger = self._tracker.ledger
         ledger.backwards.append((self._of_thread.backwards.pop(), ledger.now))
 

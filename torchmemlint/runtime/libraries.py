@@ -19,6 +19,7 @@ def library_folders() -> tuple[Path, ...]:
     return tuple(Path(path).absolute() for path in paths if path)
 
 
+@cache
 def is_of_a_library(path: str) -> bool:
     """Whether a file lies in a folder of installed packages, or in the standard library."""
     file = PurePath(path)

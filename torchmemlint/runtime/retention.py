@@ -43,9 +43,15 @@ def look(
     """Look who holds what was made on a device after the first turn. `marks` are the ends of turns.
 
     With `outlived`, only what outlived the turn that made it; without marks, all that was made.
+
+    Other threads are held meanwhile: what the look refers to, such as the gradients of many steps of a thread that
+    went on, would seem to be kept.
     """
-    with tracker.still():
-        ledger = tracker.ledger
+    ledger = tracker.ledger
+    with tracker.standstill.held() as still:
+        if not still:
+            return Look(ledger.now, device, (), {}, 0, 0, cut=True)
+        tracker.write_off()
         since, until = (marks[0], marks[-1] if outlived else ledger.now) if marks else (0, ledger.now)
         wanted = {index for index in ledger.alive_at(ledger.now, device) if since <= ledger.born(index) < until}
         collecting = gc.isenabled()

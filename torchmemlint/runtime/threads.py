@@ -11,6 +11,7 @@ import gc
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
@@ -18,8 +19,10 @@ from torchmemlint.runtime.loops import StopRun
 
 T = TypeVar("T")
 
-_SWITCHED = 1.0
-"""Seconds that another thread waits for the interpreter while objects are counted: longer than that takes."""
+_SWITCHED = 5.0
+"""Seconds that another thread waits for the interpreter while objects are looked at: longer than that takes."""
+_PATIENCE = 10.0
+"""Seconds that a look waits for the backwards of other threads; one of them may wait for the thread that looks."""
 
 
 @contextlib.contextmanager
@@ -68,3 +71,54 @@ def following_threads(entering: Callable[[], contextlib.AbstractContextManager[o
         yield
     finally:
         threading.Thread.start = original  # type: ignore[method-assign]
+
+
+class Standstill:
+    """Lets one thread look at tensors and graphs that no other thread of the program changes meanwhile.
+
+    Operations take turns by `turn`; a look holds it. A backward sets gradients and frees saved tensors in C++, without
+    the interpreter's lock, so that reading them beside it ends the process: a look waits for those that run, and none
+    begins before the look is over. So would reading a gradient that another thread has half dropped: threads take
+    over only where the look itself waits, and no callback of a storage that goes waits for the look.
+    """
+
+    def __init__(self) -> None:
+        self.turn = threading.RLock()
+        self._changed = threading.Condition()
+        self._running: Counter[int] = Counter()  # backwards that run now, by the thread
+        self._looking: int | None = None  # the thread
+
+    def backward_begins(self) -> None:
+        """Wait for a look to be over, unless it or a backward around this one is the same thread's."""
+        me = threading.get_ident()
+        with self._changed:
+            self._changed.wait_for(lambda: self._looking in (None, me) or bool(self._running[me]))
+            self._running[me] += 1
+
+    def backward_ends(self) -> None:
+        """It has run, or failed."""
+        with self._changed:
+            self._running[threading.get_ident()] -= 1
+            self._changed.notify_all()
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[bool]:
+        """Hold the other threads until it is left. False where a backward of another does not end in time."""
+        me = threading.get_ident()
+        with self._changed:
+            self._changed.wait_for(lambda: self._looking in (None, me))
+            around, self._looking = self._looking, me
+            alone = self._changed.wait_for(lambda: self._is_alone(me), _PATIENCE)
+        try:
+            if alone:
+                with self.turn, undisturbed():
+                    yield True
+            else:
+                yield False
+        finally:
+            with self._changed:
+                self._looking = around
+                self._changed.notify_all()
+
+    def _is_alone(self, me: int) -> bool:
+        return not any(count for thread, count in self._running.items() if thread != me)

@@ -7,9 +7,8 @@ temporaries inside one operation (a test compares it with the allocator's own re
 
 from __future__ import annotations
 
-import contextlib
-import threading
 from array import array
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -20,6 +19,7 @@ from torchmemlint.runtime import internals
 from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.ledger import Ledger
 from torchmemlint.runtime.sites import Sites
+from torchmemlint.runtime.threads import Standstill
 
 _LIFT = torch.ops.aten.lift_fresh.default
 """Tells of a tensor that `torch.tensor` just made: an argument, but a new storage."""
@@ -100,8 +100,9 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
         self.addresses: array[int] | None = None  # by record; where a history of the allocator is read
         self._index_of: dict[int, int] = {}
         self._watches: dict[int, Any] = {}
+        self._gone: deque[int] = deque()  # storages that are to be written off
         self._composite: dict[Any, bool] = {}
-        self._turn = threading.RLock()  # the program's threads take turns to write into the ledger
+        self.standstill = Standstill()  # the program's threads take turns to write into the ledger
 
     # --- what is known of a storage
 
@@ -152,14 +153,6 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
         if index is not None:
             self.ledger.claim(index, kind)
 
-    def still(self) -> contextlib.AbstractContextManager[object]:
-        """Until it is left, the program's other threads wait at their next operation; what they hold stays as it is.
-
-        What looks at objects holds them for a while: the gradients of many steps of a thread that went on would seem
-        to be kept.
-        """
-        return self._turn
-
     # --- the mode
 
     def __torch_dispatch__(
@@ -176,14 +169,16 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
         self.operations += 1
         device = self.execution.device_of(operation, arguments, keywords)
         site_of = self._site_finder()
-        with self._turn:
+        with self.standstill.turn:
+            self.write_off()
             for tensor in tensors_in(arguments):
                 self._see(tensor, device, operation, site_of, given=True)
             if keywords:
                 for tensor in tensors_in(keywords):
                     self._see(tensor, device, operation, site_of, given=True)
         result = self.execution.run(operation, arguments, keywords, device)
-        with self._turn:
+        with self.standstill.turn:
+            self.write_off()
             for tensor in tensors_in(result):
                 self._see(tensor, device, operation, site_of, given=False)
         return result
@@ -267,11 +262,21 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
         return index
 
     def _end(self, key: int) -> None:
-        with self._turn:
+        """A storage is gone, or counted anew. Never waits: torch may be in the middle of dropping it."""
+        self._gone.append(key)
+        while self._gone and self.standstill.turn.acquire(blocking=False):
+            try:
+                self.write_off()
+            finally:
+                self.standstill.turn.release()
+
+    def write_off(self) -> None:
+        """Write down what has gone, also while another thread had its turn. Ask it with the turn."""
+        while self._gone:
+            key = self._gone.popleft()
             index = self._index_of.pop(key, None)
             self._watches.pop(key, None)
-            if index is None:
-                return
-            self.ledger.free(index)
-            if self.listener is not None:
-                self.listener.freed(index, self.ledger.nbytes(index), self.ledger.device(index))
+            if index is not None:
+                self.ledger.free(index)
+                if self.listener is not None:
+                    self.listener.freed(index, self.ledger.nbytes(index), self.ledger.device(index))

@@ -1,10 +1,12 @@
-"""Two workers of a pool score their share of the data, and each keeps the graphs of its scores."""
+"""Two workers of a pool score their share of the data in step, and each keeps the graphs of its scores."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch import nn
 
+in_step = threading.Barrier(2)
 scorer = nn.Sequential(nn.Linear(16, 32), nn.Tanh())
 
 
@@ -12,6 +14,7 @@ def score(seed):
     generator = torch.Generator().manual_seed(seed)
     worst = 0
     for _ in range(30):
+        in_step.wait()
         out = scorer(torch.randn(4, 16, generator=generator))
         worst = worst + out.square().sum()  # leak: 768 bytes per step
     return float(worst)
