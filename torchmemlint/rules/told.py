@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from torchmemlint.doubts import Doubt, confidence
-from torchmemlint.findings import Evidence, Finding, Fix, Severity, Span
+from torchmemlint.findings import Applicability, Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.fact.details import About, Serving
 from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.fact.place import Place
@@ -39,6 +39,11 @@ class Told:
     def text(self) -> str:
         """The source text of where it stands."""
         return self.span.text(self.facts.source.rows)
+
+    @property
+    def brief(self) -> str:
+        """That text in one line that is not too long."""
+        return self.text_of(self.case.place)
 
     @cached_property
     def statement(self) -> Span:
@@ -72,12 +77,23 @@ class Told:
         *,
         severity: Severity | None = None,
         fix: Fix | None = None,
+        hint: str = "",
     ) -> Finding:
-        """The finding that a rule makes of it."""
+        """The finding that a rule makes of it; `hint` says what to do where no edits are offered."""
         amount, doubts = self.case.amount, self.doubts
+        severity = severity or (Severity.ADVICE if self.case.advice else None)
+        fix = Fix(hint, Applicability.HINT) if hint else fix
         return report(
             rule, self.facts, self.span, message, evidence, severity=severity, fix=fix, doubts=doubts, amount=amount
         )
+
+    def here(self, message: str) -> Evidence:
+        """Its own place with what happens there."""
+        return self.link(self.case.place, message)
+
+    def links(self, places: Iterable[Place | None], message: str) -> list[Evidence]:
+        """Places that contribute the same, without those that are not known."""
+        return [self.link(place, message) for place in places if place is not None]
 
     def link(self, place: Place, message: str) -> Evidence:
         """A place with what it contributes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
+from torchmemlint.findings import Applicability, Edit, Finding, Fix, Span
 from torchmemlint.flow.fact.details import Creating
 from torchmemlint.knowledge import torch_api
 from torchmemlint.rules.allocation.series import beside
@@ -29,7 +29,6 @@ class HostThenDevice(TellingRule):
                 told.link(creating.created, "created on the CPU: no `device=` is given"),
                 told.link(place, "copied to the device at once"),
             ],
-            severity=Severity.ADVICE if told.case.advice else None,
             fix=_fix(told, created, device),
         )
 

@@ -20,8 +20,8 @@ class EmptyCacheInLoop(TellingRule):
         removed = removing(told.facts, told.span) if serving.inside else ()
         return told.finding(
             self,
-            f"`{told.text_of(told.case.place)}` runs on every batch: the next one has to request its memory again",
-            [*told.each(), told.link(told.case.place, "the cached blocks go back to the driver here"), *told.called()],
+            f"`{told.brief}` runs on every batch: the next one has to request its memory again",
+            [*told.each(), told.here("the cached blocks go back to the driver here"), *told.called()],
             severity=Severity.ADVICE if serving.each in (Each.CALLED, Each.PHASES) else None,
             fix=offered("Remove `empty_cache()`", Applicability.SAFE, removed),
         )

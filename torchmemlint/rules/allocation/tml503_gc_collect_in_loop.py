@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix
+from torchmemlint.findings import Finding
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
@@ -14,7 +14,7 @@ class GcCollectInLoop(TellingRule):
         """Say that all garbage is collected for every batch."""
         return told.finding(
             self,
-            f"`{told.text_of(told.case.place)}` runs on every batch, and visits every Python object each time",
-            [*told.each(), told.link(told.case.place, "a full collection runs here"), *told.called()],
-            fix=Fix("Remove `gc.collect()`, or call it once per epoch", Applicability.HINT),
+            f"`{told.brief}` runs on every batch, and visits every Python object each time",
+            [*told.each(), told.here("a full collection runs here"), *told.called()],
+            hint="Remove `gc.collect()`, or call it once per epoch",
         )

@@ -27,7 +27,7 @@ class LoadWithoutMapLocation(TellingRule):
         return told.finding(
             self,
             f"`{_call(told)}` without `map_location` loads {what} to the device it was saved from",
-            [told.link(told.case.place, "no `map_location` says where the tensors go"), *_after(told, loading)],
+            [told.here("no `map_location` says where the tensors go"), *_after(told, loading)],
             severity=Severity.ADVICE if _is_doubtful(told.facts, loading) else None,
             fix=Fix(
                 'Pass `map_location="cpu"`',
@@ -40,7 +40,7 @@ class LoadWithoutMapLocation(TellingRule):
 def _call(told: Told) -> str:
     call = told.call
     if call is None:
-        return told.text_of(told.case.place)
+        return told.brief
     file = text_of(call.node.args[0].value) if call.node.args else ""
     return f"{call.callee}({shortened(file, 40)})"
 

@@ -17,10 +17,10 @@ class ResultsCollectedOnDevice(TellingRule):
         edits = bring_to_host(told.piece, told.span) if told.piece is not None else ()
         return told.finding(
             self,
-            f"`{told.text_of(told.case.place)}` keeps every iteration's result on the GPU until the end",
+            f"`{told.brief}` keeps every iteration's result on the GPU until the end",
             [
                 told.link(on_device, "the batches of this loop are moved to the GPU here"),
-                told.link(told.case.place, "keeps each result on the GPU"),
+                told.here("keeps each result on the GPU"),
                 told.link(to_host, "all of them are moved to the CPU here"),
                 *told.called(),
             ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
+from torchmemlint.findings import Applicability, Edit, Finding, Fix, Span
 from torchmemlint.flow.fact.details import Casting
 from torchmemlint.rules.arguments import WrittenCall
 from torchmemlint.rules.base import TellingRule
@@ -25,7 +25,6 @@ class CastAfterCreate(TellingRule):
                 told.link(casting.created, f"created as {casting.before}"),
                 told.link(place, f"copied to {casting.dtype}: both tensors are in memory at once"),
             ],
-            severity=Severity.ADVICE,
             fix=_fix(casting, told.call, created),
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix
+from torchmemlint.findings import Finding
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
@@ -16,7 +16,7 @@ class GrowingHostState(TellingRule):
         links += [told.link(call, "its result holds a tensor of each layer or token") for call in told.case.moves]
         return told.finding(
             self,
-            f"`{told.text_of(told.case.place)}` keeps the whole output of every request: the tensors of each step",
-            [told.link(told.case.place, "nothing reads these tensors afterwards"), *links, *told.called()],
-            fix=Fix("Store only what is read later: the text, or the sequence on the CPU", Applicability.HINT),
+            f"`{told.brief}` keeps the whole output of every request: the tensors of each step",
+            [told.here("nothing reads these tensors afterwards"), *links, *told.called()],
+            hint="Store only what is read later: the text, or the sequence on the CPU",
         )

@@ -22,7 +22,7 @@ class TensorDataAttribute(TellingRule):
         return told.finding(
             self,
             message.format(owner=owner, by=by),
-            [*told.begun(), told.link(told.case.place, what.format(by=by)), *told.called()],
+            [*told.begun(), told.here(what.format(by=by)), *told.called()],
             fix=_fix(told, access, told.span_of(within)),
         )
 

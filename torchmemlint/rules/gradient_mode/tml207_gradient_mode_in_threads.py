@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix
+from torchmemlint.findings import Finding
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
@@ -15,7 +15,7 @@ class GradientModeInThreads(TellingRule):
         passes = [told.link(place, "runs with gradients enabled in the other thread") for place in told.case.graphs]
         return told.finding(
             self,
-            f"`{told.text_of(told.case.place)}` runs in another thread, where gradients are enabled again",
-            [told.link(told.case.place, "gradients are off here, in this thread alone"), *passes, *told.called()],
-            fix=Fix("Turn gradients off in the function that the thread runs", Applicability.HINT),
+            f"`{told.brief}` runs in another thread, where gradients are enabled again",
+            [told.here("gradients are off here, in this thread alone"), *passes, *told.called()],
+            hint="Turn gradients off in the function that the thread runs",
         )

@@ -31,16 +31,13 @@ class NeedlessRetainGraph(TellingRule):
                 [
                     *told.begun(),
                     *told.around("every iteration differentiates a part of the same graph"),
-                    told.link(told.case.place, "after the last iteration, no other backward runs through it"),
+                    told.here("after the last iteration, no other backward runs through it"),
                     *told.called(),
                 ],
-                fix=Fix(
-                    "Call `backward()` once on the sum of the losses, or retain in all but the last iteration",
-                    Applicability.HINT,
-                ),
+                hint="Call `backward()` once on the sum of the losses, or retain in all but the last iteration",
             )
         option = "create_graph" if told.case.creates else "retain_graph"  # the first retains, too
-        alone = told.link(told.case.place, "no other backward runs through it afterwards")
+        alone = told.here("no other backward runs through it afterwards")
         return told.finding(
             self,
             f"`{option}=True` keeps a graph that no later backward uses",

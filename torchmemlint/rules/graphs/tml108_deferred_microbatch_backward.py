@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix
+from torchmemlint.findings import Finding
 from torchmemlint.flow.domain.manners import How
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
@@ -25,8 +25,5 @@ class DeferredMicrobatchBackward(TellingRule):
                 told.link(case.place, "backward runs through the graphs of all iterations"),
                 *told.called(),
             ],
-            fix=Fix(_ADVICE, Applicability.HINT),
+            hint="Call `backward()` on each loss inside the loop (for a mean, divide it by the number of steps)",
         )
-
-
-_ADVICE = "Call `backward()` on each loss inside the loop (for a mean, divide it by the number of steps)"

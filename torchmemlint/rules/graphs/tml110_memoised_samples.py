@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from torchmemlint.findings import Applicability, Evidence, Finding, Fix, Severity
+from torchmemlint.findings import Finding
 from torchmemlint.flow.fact.details import Memo
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
@@ -26,21 +24,14 @@ class MemoisedSamples(TellingRule):
         return told.finding(
             self,
             message + (_in_vain(memo) if memo.loader is not None else ""),
-            _evidence(told, memo),
-            severity=Severity.ADVICE if told.case.advice else Severity.WARNING,
-            fix=Fix(title, Applicability.HINT),
+            [
+                *told.links([memo.made], "the cache is empty when the workers start"),
+                *told.links([] if memo.attribute else [place], "this decorator keeps the result of every call"),
+                *told.links([memo.at], "each sample is stored here, and nothing removes it"),
+                *told.links([memo.loader], "its workers end with each epoch, in which each sample is loaded once"),
+            ],
+            hint=title,
         )
-
-
-def _evidence(told: Told, memo: Memo) -> Iterator[Evidence]:
-    if memo.made is not None:
-        yield told.link(memo.made, "the cache is empty when the workers start")
-    if not memo.attribute:
-        yield told.link(told.case.place, "this decorator keeps the result of every call")
-    if memo.at is not None:
-        yield told.link(memo.at, "each sample is stored here, and nothing removes it")
-    if memo.loader is not None:
-        yield told.link(memo.loader, "its workers end with each epoch, in which each sample is loaded once")
 
 
 def _in_vain(memo: Memo) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Finding
 from torchmemlint.flow.fact.owners import OnContext
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
@@ -32,8 +32,7 @@ class TensorOnCtx(TellingRule):
         message, link = _SAID[what]
         return told.finding(
             self,
-            f"`{told.text_of(told.case.place).partition(' =')[0]}` {message}",
-            [told.link(told.case.place, link)],
-            severity=Severity.ADVICE if told.case.advice else Severity.WARNING,
-            fix=Fix("Use `ctx.save_for_backward` and `ctx.saved_tensors`", Applicability.HINT),
+            f"`{told.brief.partition(' =')[0]}` {message}",
+            [told.here(link)],
+            hint="Use `ctx.save_for_backward` and `ctx.saved_tensors`",
         )

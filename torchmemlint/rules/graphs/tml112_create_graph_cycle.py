@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from torchmemlint.findings import Applicability, Evidence, Finding, Fix
+from torchmemlint.findings import Finding
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
@@ -16,14 +14,12 @@ class CreateGraphCycle(TellingRule):
         """Say that the graph of each iteration's gradients stays."""
         return told.finding(
             self,
-            f"`{told.text_of(told.case.place)}` stores a graph in `.grad` that nothing resets, in every iteration",
-            _evidence(told),
-            fix=Fix("Compute the gradients with `autograd.grad`, or set `.grad = None` after use", Applicability.HINT),
+            f"`{told.brief}` stores a graph in `.grad` that nothing resets, in every iteration",
+            [
+                *told.begun(),
+                told.here("tensor, `.grad` and graph hold one another: no garbage collector frees them"),
+                *told.around("nothing in this loop sets `.grad` to None or zeroes it"),
+                *told.called(),
+            ],
+            hint="Compute the gradients with `autograd.grad`, or set `.grad = None` after use",
         )
-
-
-def _evidence(told: Told) -> Iterator[Evidence]:
-    yield from told.begun()
-    yield told.link(told.case.place, "tensor, `.grad` and graph hold one another: no garbage collector frees them")
-    yield from told.around("nothing in this loop sets `.grad` to None or zeroes it")
-    yield from told.called()

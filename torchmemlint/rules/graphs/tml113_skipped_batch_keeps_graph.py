@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from torchmemlint.findings import Applicability, Evidence, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.fact.owners import Skipped
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.findings import offered
@@ -23,19 +21,16 @@ class SkippedBatchKeepsGraph(TellingRule):
         return told.finding(
             self,
             f"{names} {hold} the skipped batch's graph and activations during the next one",
-            _evidence(told),
+            [
+                *told.begun(),
+                told.here("no backward has freed the graph here"),
+                *told.links([told.case.backward], "this backward frees the graph of other batches"),
+                *told.around("the next iteration runs the forward pass before these names are reassigned"),
+                *told.called(),
+            ],
             severity=Severity.WARNING if skipped.caught else Severity.ADVICE,
             fix=_fix(told, skipped),
         )
-
-
-def _evidence(told: Told) -> Iterator[Evidence]:
-    yield from told.begun()
-    yield told.link(told.case.place, "no backward has freed the graph here")
-    if told.case.backward is not None:
-        yield told.link(told.case.backward, "this backward frees the graph of other batches")
-    yield from told.around("the next iteration runs the forward pass before these names are reassigned")
-    yield from told.called()
 
 
 def _fix(told: Told, skipped: Skipped) -> Fix:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
+from torchmemlint.findings import Applicability, Edit, Finding, Fix, Span
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
@@ -14,27 +12,21 @@ class ViewKeepsStorage(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say what is kept by a view."""
-        text, span = told.text_of(told.case.place), told.span
+        text, span = told.brief, told.span
         certain = not told.case.doubts
         return told.finding(
             self,
             f"`{text}` is a view: keeping it keeps the whole tensor in memory",
-            _evidence(told),
-            severity=Severity.ADVICE if told.case.advice else Severity.WARNING,
+            [
+                *told.links(told.case.graphs, "returns the whole tensor, a new one in each iteration"),
+                *told.links(told.case.moves, "the batches of this loop are moved to the device here"),
+                *told.links({told.case.within} - {told.case.place}, "the view is taken here"),
+                *told.around("one is kept for each iteration"),
+                *told.called(),
+            ],
             fix=Fix(
                 f"Store a copy: `{text}.clone()`",
                 Applicability.SAFE if certain else Applicability.UNSAFE,
                 (Edit(Span(span.end, span.end), ".clone()"),),
             ),
         )
-
-
-def _evidence(told: Told) -> Iterator[Evidence]:
-    for made in told.case.graphs:
-        yield told.link(made, "returns the whole tensor, a new one in each iteration")
-    for place in told.case.moves:
-        yield told.link(place, "the batches of this loop are moved to the device here")
-    if told.case.within is not None and told.case.within != told.case.place:
-        yield told.link(told.case.within, "the view is taken here")
-    yield from told.around("one is kept for each iteration")
-    yield from told.called()

@@ -31,7 +31,7 @@ class LoaderWithoutWorkers(TellingRule):
         return told.finding(
             self,
             f"`{told.callee_of(told.case.place)}` loads batches in the training process: {how}",
-            [told.link(told.case.place, how), *told.called()],
+            [told.here(how), *told.called()],
             fix=_fix(told, text),
         )
 

@@ -22,7 +22,7 @@ class LoaderUnpinned(TellingRule):
             f"`{told.callee_of(told.case.place)}` does not pin the batches that"
             f" `{told.text_of(feeding.moved)}` copies to the GPU",
             [
-                told.link(told.case.place, "the loader is built without `pin_memory=True`"),
+                told.here("the loader is built without `pin_memory=True`"),
                 told.link(feeding.moved, "its batches are copied to the GPU here"),
             ],
             fix=offered("Pass `pin_memory=True`", Applicability.SAFE, edits),

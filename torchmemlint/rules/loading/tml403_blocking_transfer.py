@@ -15,7 +15,7 @@ class BlockingTransfer(TellingRule):
     def tell(self, told: Told) -> Finding:
         """Say that the program waits for a copy, and for which."""
         feeding = told.about(Feeding)
-        text = told.text_of(told.case.place)
+        text = told.brief
         pinning = "" if feeding.pins else " and pin (TML402)"
         memory = "which pins its memory" if feeding.pins else "which should pin its memory (TML402)"
         edits = told.call.adding("non_blocking=True") if told.call is not None else ()
@@ -24,7 +24,7 @@ class BlockingTransfer(TellingRule):
             f"`{text}` blocks until the copy finishes: pass `non_blocking=True`{pinning}",
             [
                 told.link(feeding.loader, f"the batch comes from this `{told.callee_of(feeding.loader)}`, {memory}"),
-                told.link(told.case.place, "the batch is copied to the GPU without `non_blocking=True`"),
+                told.here("the batch is copied to the GPU without `non_blocking=True`"),
             ],
             fix=offered("Pass `non_blocking=True`", Applicability.SAFE, edits),
         )

@@ -26,7 +26,7 @@ class LoaderRespawnsWorkers(TellingRule):
             self,
             f"`{told.callee_of(told.case.place)}` restarts its {number} for every pass over it",
             [
-                told.link(told.case.place, "the loader is built without `persistent_workers=True`"),
+                told.here("the loader is built without `persistent_workers=True`"),
                 told.link(feeding.iterated, "the loader is iterated over here"),
                 told.link(feeding.again, "repeated by this loop"),
             ],

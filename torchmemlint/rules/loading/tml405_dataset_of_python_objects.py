@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix
+from torchmemlint.findings import Finding
 from torchmemlint.flow.fact.details import Copied
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
@@ -27,5 +27,5 @@ class DatasetOfPythonObjects(TellingRule):
                 told.link(copied.read, "reading an object changes its reference count"),
                 told.link(feeding.loader, f"each worker of this `{name}` reads them in its own process"),
             ],
-            fix=Fix("Store the samples in arrays", Applicability.HINT),
+            hint="Store the samples in arrays",
         )

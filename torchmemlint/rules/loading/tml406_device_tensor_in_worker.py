@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Finding
 from torchmemlint.flow.fact.details import Placing
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
 _IN_WORKER = "a forked worker cannot use CUDA after its parent did, and a spawned one creates a CUDA context of its own"
-_HINT = "Return CPU tensors, and move the whole batch in the training loop"
 
 
 class DeviceTensorInWorker(TellingRule):
@@ -29,6 +28,5 @@ class DeviceTensorInWorker(TellingRule):
             self,
             message,
             [first, *told.called(), told.link(case.place, _IN_WORKER)],
-            severity=Severity.ADVICE if loader is None else self.severity,
-            fix=Fix(_HINT, Applicability.HINT),
+            hint="Return CPU tensors, and move the whole batch in the training loop",
         )

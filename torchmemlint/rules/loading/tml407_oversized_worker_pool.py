@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix
+from torchmemlint.findings import Finding
 from torchmemlint.flow.fact.details import Feeding
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
@@ -27,6 +27,6 @@ class OversizedWorkerPool(TellingRule):
         return told.finding(
             self,
             f"`{told.callee_of(told.case.place)}` starts {number}{default}{again}",
-            [*links, told.link(told.case.place, f"the workers are started here{ready}"), *told.called()],
-            fix=Fix("Start only as many workers as keep the GPU busy", Applicability.HINT, ()),
+            [*links, told.here(f"the workers are started here{ready}"), *told.called()],
+            hint="Start only as many workers as keep the GPU busy",
         )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from torchmemlint.findings import Applicability, Evidence, Finding, Fix
+from torchmemlint.findings import Finding
 from torchmemlint.flow.fact.owners import Registered
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
@@ -20,12 +18,10 @@ class HookNeverRemoved(TellingRule):
         return told.finding(
             self,
             f"every {each} adds a hook to `{owner}`, and none is ever removed: all are kept and run",
-            _evidence(told),
-            fix=Fix("Keep the handle, and call `handle.remove()` when the hook has done its work", Applicability.HINT),
+            [
+                told.here("the hook stays, with all that it holds, until `handle.remove()`"),
+                *told.around("repeated by this loop, for the same module"),
+                *told.called(),
+            ],
+            hint="Keep the handle, and call `handle.remove()` when the hook has done its work",
         )
-
-
-def _evidence(told: Told) -> Iterator[Evidence]:
-    yield told.link(told.case.place, "the hook stays, with all that it holds, until `handle.remove()`")
-    yield from told.around("repeated by this loop, for the same module")
-    yield from told.called()

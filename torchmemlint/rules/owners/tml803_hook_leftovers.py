@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from torchmemlint.findings import Applicability, Evidence, Finding, Fix, Severity
+from torchmemlint.findings import Finding, Severity
 from torchmemlint.flow.fact.owners import Left, Remaining
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
@@ -42,16 +40,12 @@ class HookLeftovers(TellingRule):
         return told.finding(
             self,
             message.format(holder),
-            _evidence(told, left),
+            [
+                told.here("the hook stores what the pass gives it"),
+                *told.links(told.case.moves, "only this hook removes it, when backward runs"),
+                *(told.link(place, word) for place, word in zip(told.case.calls, _PLACES[left], strict=False)),
+                *told.around("repeated by this loop"),
+            ],
             severity=Severity.ADVICE if left is Left.REMOVED else Severity.WARNING,
-            fix=Fix(title.format(holder), Applicability.HINT),
+            hint=title.format(holder),
         )
-
-
-def _evidence(told: Told, left: Left) -> Iterator[Evidence]:
-    yield told.link(told.case.place, "the hook stores what the pass gives it")
-    for place in told.case.moves:
-        yield told.link(place, "only this hook removes it, when backward runs")
-    for place, word in zip(told.case.calls, _PLACES[left], strict=False):
-        yield told.link(place, word)
-    yield from told.around("repeated by this loop")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from torchmemlint.findings import Applicability, Evidence, Finding, Fix
+from torchmemlint.findings import Finding
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
@@ -18,15 +16,11 @@ class MetricNeverReset(TellingRule):
         return told.finding(
             self,
             f"`{metric}` keeps every batch: it is computed again and again, but never reset",
-            _evidence(told),
-            fix=Fix(f"Call `{metric}.reset()` after `compute()`", Applicability.HINT),
+            [
+                *told.links(told.case.graphs, "a metric of this class stores everything it is given"),
+                *told.links(told.case.moves, "its value is computed here, which frees nothing"),
+                *told.around("repeated by this loop"),
+                *told.called(),
+            ],
+            hint=f"Call `{metric}.reset()` after `compute()`",
         )
-
-
-def _evidence(told: Told) -> Iterator[Evidence]:
-    for made in told.case.graphs:
-        yield told.link(made, "a metric of this class stores everything it is given")
-    for asked in told.case.moves:
-        yield told.link(asked, "its value is computed here, which frees nothing")
-    yield from told.around("repeated by this loop")
-    yield from told.called()

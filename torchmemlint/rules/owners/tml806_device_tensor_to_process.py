@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from torchmemlint.findings import Applicability, Evidence, Finding, Fix, Severity
+from torchmemlint.findings import Finding
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
@@ -16,16 +14,12 @@ class DeviceTensorToProcess(TellingRule):
         """Say what is put into a queue."""
         return told.finding(
             self,
-            f"`{told.text_of(told.case.place)}` shares GPU memory that stays until the other process lets go of it",
-            _evidence(told),
-            severity=Severity.ADVICE if told.case.advice else None,
-            fix=Fix("Put CPU tensors into the queue, and move them where they are used", Applicability.HINT),
+            f"`{told.brief}` shares GPU memory that stays until the other process lets go of it",
+            [
+                *told.links(told.case.moves, "moved to the GPU here"),
+                told.here("the queue hands the GPU memory itself to another process"),
+                *told.around("repeated by this loop: as many as the queue holds are on the GPU"),
+                *told.called(),
+            ],
+            hint="Put CPU tensors into the queue, and move them where they are used",
         )
-
-
-def _evidence(told: Told) -> Iterator[Evidence]:
-    for place in told.case.moves:
-        yield told.link(place, "moved to the GPU here")
-    yield told.link(told.case.place, "the queue hands the GPU memory itself to another process")
-    yield from told.around("repeated by this loop: as many as the queue holds are on the GPU")
-    yield from told.called()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from torchmemlint.findings import Applicability, Evidence, Finding, Fix
+from torchmemlint.findings import Finding
 from torchmemlint.flow.fact.owners import Hoarding
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
@@ -19,16 +17,10 @@ class ManyModelsInOneProcess(TellingRule):
         return told.finding(
             self,
             f"`{variable}` keeps the network of every iteration in memory, and none is run again",
-            _evidence(told),
-            fix=Fix(
-                f"Keep only numbers in `{variable}`, and the `state_dict` of a network on the CPU",
-                Applicability.HINT,
-            ),
+            [
+                *told.links(dict.fromkeys((told.case.place, *told.case.graphs)), "created here in each iteration"),
+                *told.around("each iteration creates another, and all are held when the loop ends"),
+                *told.called(),
+            ],
+            hint=f"Keep only numbers in `{variable}`, and the `state_dict` of a network on the CPU",
         )
-
-
-def _evidence(told: Told) -> Iterator[Evidence]:
-    for made in dict.fromkeys((told.case.place, *told.case.graphs)):
-        yield told.link(made, "created here in each iteration")
-    yield from told.around("each iteration creates another, and all are held when the loop ends")
-    yield from told.called()

@@ -21,7 +21,7 @@ class GradientsZeroedInPlace(TellingRule):
         return told.finding(
             self,
             f"`{callee}` keeps gradients allocated during the next forward pass",
-            [told.link(told.case.place, told.about(Shown).value), *told.called()],
+            [told.here(told.about(Shown).value), *told.called()],
             fix=offered("Set `grad = None`", Applicability.UNSAFE, _edits(told.call)),
         )
 

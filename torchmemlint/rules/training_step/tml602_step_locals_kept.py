@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix
+from torchmemlint.findings import Finding
 from torchmemlint.flow.fact.details import Held
 from torchmemlint.flow.fact.extents import DIMENSIONS
 from torchmemlint.rules.base import TellingRule
@@ -29,5 +29,5 @@ class StepLocalsKept(TellingRule):
                 *told.around(f"`{held.name}` is still set when the next iteration begins"),
                 *told.called(),
             ],
-            fix=Fix(f"`del {held.name}` after its last use, or make the loop's body a function", Applicability.HINT),
+            hint=f"`del {held.name}` after its last use, or make the loop's body a function",
         )

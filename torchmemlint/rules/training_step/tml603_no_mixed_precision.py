@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix
+from torchmemlint.findings import Finding
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.findings import is_test
 from torchmemlint.rules.told import Told
@@ -25,5 +25,5 @@ class NoMixedPrecision(TellingRule):
                 told.link(place, "differentiates what was computed in float32: nothing asks for another precision"),
                 *told.called(),
             ],
-            fix=Fix('Run the forward pass under `torch.autocast("cuda", dtype=torch.bfloat16)`', Applicability.HINT),
+            hint='Run the forward pass under `torch.autocast("cuda", dtype=torch.bfloat16)`',
         )
