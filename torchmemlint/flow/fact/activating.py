@@ -11,6 +11,7 @@ from torchmemlint.flow.fact.reading import Building
 from torchmemlint.flow.fact.stacks import Stacks
 from torchmemlint.flow.fact.versions import Application, Version, in_order
 from torchmemlint.flow.fact.walks import Walk
+from torchmemlint.flow.ir.defuse import default_of
 from torchmemlint.flow.ir.ops import CallMethod, Class, Function, Load, Op, Operate, Super, Unit
 from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import activations, autograd, saved_tensors
@@ -127,7 +128,7 @@ class _Uses:
             return False
         function, width = layer.made.owner, argument(layer.made, 1, "out_features")
         made = self._builders.reading(function).made.get(width)
-        if isinstance(made, Load) and (default := self._builders.default(function, made.name.text)) is not None:
+        if isinstance(made, Load) and (default := default_of(function, made.name.text)) is not None:
             function, width = default
         features = Numbers(function, self._builders.reading(function)).at_most(width)
         return features is not None and features <= _NARROW

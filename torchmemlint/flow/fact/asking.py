@@ -102,7 +102,7 @@ class Asking:
                 return self._formulas.constant(name.text)
             case ops.Load(name=name) if name.scope is Scope.CELL and formula.function.parent is not None:
                 outer = self._formulas.of(formula.function.parent)
-                return [(outer, bind.src) for bind in outer.binds if bind.name.text == name.text]
+                return [(outer, bind.src) for bind in outer.flow.binds.get(name.text, ())]
             case Enter(context=context):
                 return [(formula, context)]
         return []
@@ -119,8 +119,8 @@ class Asking:
         """The names of a value: of what is imported, of the class that it is an object of, of what gave it."""
         if (formula, temp) in seen:
             return
-        if formula.is_receiver(temp) and formula.function.cls is not None:
-            for cls in self._formulas.ancestors(formula.function.cls):
+        if formula.flow.is_self(temp) and formula.flow.cls is not None:
+            for cls in self._formulas.ancestors(formula.flow.cls):
                 yield from (self._qualified(name) for name in (cls.name, *cls.bases))
             return
         for beside, op in self._made(formula, temp, ()):

@@ -15,7 +15,7 @@ from torchmemlint.flow.fact import lives, roles
 from torchmemlint.flow.fact.inputs import enter
 from torchmemlint.flow.fact.logs import Run, logged
 from torchmemlint.flow.fact.relevance import Relevance
-from torchmemlint.flow.ir.defuse import definitions, own_path
+from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import CallMethod, Class, Function, GetAttribute, Unit
 from torchmemlint.knowledge import torch_api
 
@@ -112,8 +112,10 @@ def _is_led_to_quietly(engine: Engine, method: Function) -> bool:
     quiet = [other for other in own if not off.isdisjoint(other.mentions)]
     for other in own if quiet else ():
         kinds = (GetAttribute, CallMethod) if other in quiet else (GetAttribute,)
-        made = definitions(other).made.values() if method.name in other.mentions else ()
-        if any(isinstance(op, kinds) and op.name == method.name and own_path(other, op.base) == "" for op in made):
+        if method.name not in other.mentions:
+            continue
+        flow = definitions(other)
+        if any(isinstance(op, kinds) and op.name == method.name and flow.is_self(op.base) for op in flow.made.values()):
             return True
     return False
 

@@ -13,7 +13,7 @@ from torchmemlint.flow.fact.operands import Operation, Taking, looks
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.calls import works_in_place
-from torchmemlint.flow.ir.defuse import DefUse, definitions
+from torchmemlint.flow.ir.defuse import DefUse, default_of, definitions
 from torchmemlint.flow.ir.places import Name, Scope, Spread, Temp
 from torchmemlint.flow.ir.reaching import Reaching, reaching
 from torchmemlint.knowledge import torch_api
@@ -74,13 +74,12 @@ class Formulas:
     def constant(self, name: str) -> list[tuple[Formula, Temp]]:
         """What the file's own body binds a name to."""
         module = self.of(self.unit.module)
-        return [(module, op.src) for op in module.binds if op.name.text == name]
+        return [(module, op.src) for op in module.flow.binds.get(name, ())]
 
     def default(self, function: ops.Function, name: str) -> list[tuple[Formula, Temp]]:
         """What a parameter is that is not given."""
-        outer = self.of(function.parent) if function.parent is not None else None
-        definitions = [op for op in outer.definitions if op.function is function] if outer is not None else []
-        return [(outer, temp) for op in definitions for n, temp in op.defaults if n == name and outer is not None]
+        found = default_of(function, name)
+        return [(self.of(found[0]), found[1])] if found is not None else []
 
     def _of_class(self, cls: ops.Class) -> dict[str, list[tuple[Formula, Temp]]]:
         known = self._stored.get(cls)
@@ -89,7 +88,7 @@ class Formulas:
             for method in cls.methods.values():
                 formula = self.of(method)
                 for op in operations(method.body):
-                    if type(op) is ops.SetAttribute and formula.is_receiver(op.base):
+                    if type(op) is ops.SetAttribute and formula.flow.is_self(op.base):
                         known.setdefault(op.name, []).append((formula, op.src))
         return known
 
@@ -111,16 +110,6 @@ class Formula:
     def _names(self) -> Reaching:
         return reaching(self.function)
 
-    @functools.cached_property
-    def binds(self) -> list[ops.Bind]:
-        """Where it binds names."""
-        return [op for op in operations(self.function.body) if isinstance(op, ops.Bind)]
-
-    @functools.cached_property
-    def definitions(self) -> list[ops.Define]:
-        """Where it defines functions."""
-        return [op for op in operations(self.function.body) if isinstance(op, ops.Define)]
-
     def around(self, operation: Operation) -> Formula:
         """The formula that an operation belongs to: that of a layer is where the layer is made."""
         return self.beside.of(operation.op.owner)
@@ -136,9 +125,7 @@ class Formula:
         """Is it worth reading? What an attribute of the receiver is called says nothing of the layer that it is."""
         if isinstance(op, ops.CallMethod):
             plain = _plain(op.name)
-            return (
-                plain in names or plain in _ELSEWHERE or (self.function.cls is not None and self.is_receiver(op.base))
-            )
+            return plain in names or plain in _ELSEWHERE or self.flow.is_self(op.base)
         if isinstance(op, ops.Operate):
             return _OPERATORS.get(op.operator) in names
         return isinstance(op, ops.Call) or (isinstance(op, ops.GetItem) and "getitem" in names)
@@ -246,22 +233,15 @@ class Formula:
                 return f"{whole}.{attribute}"
         return ""
 
-    def is_receiver(self, temp: Temp) -> bool:
-        """Is it the object whose method this is?"""
-        cls, parameters = self.function.cls, self.function.parameters
-        op = self.flow.made.get(temp)
-        if cls is None or not parameters or not isinstance(op, ops.Load) or op.name.text != parameters[0].name:
-            return False
-        plain = not self.function.is_decorated("staticmethod", "classmethod")
-        begun = self._names.at.get(op)
-        return plain and (op.name.text not in self.flow.bound if begun is None else begun == _BEGIN)
+    def attribute(self, base: Temp, name: str) -> list[tuple[Formula, Temp]]:
+        """What an attribute of the method's own object may be, as its class puts it there; none of another object."""
+        cls = self.flow.cls
+        return self.beside.attribute(cls, name) if cls is not None and self.flow.is_self(base) else []
 
     def stored(self, temp: Temp | None) -> list[tuple[Formula, Temp]]:
-        """What a value may be that is an attribute of the receiver: as its class puts it there."""
+        """What a value may be that is an attribute of the method's own object."""
         op = self.made(temp)
-        if isinstance(op, ops.GetAttribute) and self.function.cls is not None and self.is_receiver(op.base):
-            return self.beside.attribute(self.function.cls, op.name)
-        return []
+        return self.attribute(op.base, op.name) if isinstance(op, ops.GetAttribute) else []
 
     def layer(self, temp: Temp) -> Operation | None:
         """The call that made a value, where it is a layer of torch, by itself or as an attribute of the receiver."""
@@ -316,7 +296,7 @@ class Formula:
         if layer is not None:
             name = layer.qualified.rpartition(".")[2]
             return Operation(op, torch_api.FUNCTIONS_OF_LAYERS.get(name, name), given, keywords, layer.qualified, layer)
-        if isinstance(op, ops.CallMethod) and not self.is_receiver(callee):
+        if isinstance(op, ops.CallMethod) and not self.flow.is_self(callee):
             return Operation(op, _plain(op.name), (callee, *given), keywords, "", None, _changes(op.name))
         return None
 
@@ -324,9 +304,7 @@ class Formula:
         if isinstance(op, ops.Call):
             return self.layer(callee)
         assert isinstance(op, ops.CallMethod)
-        if self.function.cls is None or not self.is_receiver(callee):
-            return None
-        return _constructed(self.beside.attribute(self.function.cls, op.name))
+        return _constructed(self.attribute(callee, op.name))
 
     # What takes them.
 

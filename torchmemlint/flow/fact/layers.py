@@ -13,6 +13,7 @@ from torchmemlint.flow.domain.refs import ClassRef, Code
 from torchmemlint.flow.fact.reading import Building, Reading
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.control import For
+from torchmemlint.flow.ir.defuse import default_of
 from torchmemlint.flow.ir.places import ConstantKey, Scope, Spread, Temp
 from torchmemlint.flow.names.index import Index
 from torchmemlint.immutable import immutable
@@ -84,7 +85,6 @@ class Builders:
         self.index = index
         self._readings: dict[ops.Function, Reading] = {}
         self._attributes: dict[tuple[ops.Class, str], Layers] = {}
-        self._defaults: dict[ops.Function, dict[str, tuple[ops.Function, Temp]]] = {}
 
     def reading(self, function: ops.Function) -> Reading:
         """Return a function, read for what makes and takes its temporaries."""
@@ -119,14 +119,6 @@ class Builders:
                             found.update(dict.fromkeys(self.layers(method, src)))
             self._attributes[key] = tuple(found) or UNKNOWN
         return self._attributes[key]
-
-    def default(self, function: ops.Function, name: str) -> tuple[ops.Function, Temp] | None:
-        """Return where the default of a parameter is evaluated, and as what."""
-        if function not in self._defaults:
-            parent = function.parent
-            defined = self.reading(parent).defined.get(function, ()) if parent is not None else ()
-            self._defaults[function] = {n: (parent, temp) for n, temp in defined} if parent is not None else {}
-        return self._defaults[function].get(name)
 
     def project(self, function: ops.Function, name: str) -> ops.Function | ops.Class | None:
         """Return the function or class of the project that a dotted name of a file stands for."""
@@ -269,7 +261,7 @@ class _Reader:
             case ops.Load(name=name) if name.scope in (Scope.LOCAL, Scope.CELL) and depth < _DEPTH:
                 found = [kind for src in reading.bound.get(name.text, ()) for kind in self._classes(src, depth + 1)]
                 if any(p.name == name.text for p in self._function.parameters):
-                    default = self._builders.default(self._function, name.text)
+                    default = default_of(self._function, name.text)
                     if name.text in self._given or default is None:
                         return [*found, ""]
                     found += _Reader(self._builders, default[0], {}, 0)._classes(default[1], depth + 1)

@@ -34,7 +34,7 @@ from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.inputs import enter, given
 from torchmemlint.flow.fact.logs import Run, logged
 from torchmemlint.flow.ir.blocks import operations
-from torchmemlint.flow.ir.defuse import definitions, own_path
+from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import CallMethod, Class, Function, SetAttribute
 
 Call = Callable[[Frame, State], Value]
@@ -137,8 +137,8 @@ def _storing(engine: Engine, cls: Class, names: Iterable[str]) -> list[Function]
 
 def stored(method: Function) -> set[str]:
     """Return the attributes of its object that a method assigns to."""
-    made = operations(method.body)
-    return {op.name for op in made if type(op) is SetAttribute and own_path(method, op.base) == ""}
+    flow = definitions(method)
+    return {op.name for op in operations(method.body) if type(op) is SetAttribute and flow.is_self(op.base)}
 
 
 def _after(engine: Engine, cls: Class, method: Function, receiver: Ref, before: State, names: list[str]) -> State:
@@ -184,8 +184,8 @@ def _templates(engine: Engine, cls: Class) -> tuple[list[Function], list[Functio
 
 def _called_on_itself(method: Function) -> set[str]:
     """Return the names of the methods that one calls on its own object."""
-    made = definitions(method).made.values()
-    return {op.name for op in made if type(op) is CallMethod and own_path(method, op.base) == ""}
+    flow = definitions(method)
+    return {op.name for op in flow.made.values() if type(op) is CallMethod and flow.is_self(op.base)}
 
 
 def holds_graph(state: State, holder: Ref) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import For
-from torchmemlint.flow.ir.defuse import DefUse, definitions
+from torchmemlint.flow.ir.defuse import DefUse, default_of, definitions
 from torchmemlint.flow.ir.places import NO_TEMP, Argument, ConstantKey, Name, Scope, Spread, Temp
 from torchmemlint.flow.names.index import FILLING
 from torchmemlint.immutable import immutable
@@ -158,22 +158,13 @@ class Numbers:
         call = next((op for op in self.calls if isinstance(op, ops.Call | ops.CallMethod)), None)
         if call is None or call is not self.calls[0]:
             return None
-        names = [parameter.name for parameter in self.function.parameters]
-        is_method = self.function.cls is not None and not self.function.is_static
         if any(one.spread in (Spread.STAR, Spread.STARS) for one in call.arguments):
             return None
-        temp = argument(call, names.index(name) - is_method, name)
+        temp = actual(call, self.function, name)
         if temp != NO_TEMP:
             return self._of(call.owner, self.calls[1:]).at_most(temp, depth + 1)
-        return self._default(name, depth)
-
-    def _default(self, name: str, depth: int) -> int | None:
-        parent = self.function.parent
-        for op in operations(parent.body) if parent is not None else ():
-            if isinstance(op, ops.Define) and op.function is self.function and parent is not None:
-                temps = [temp for parameter, temp in op.defaults if parameter == name]
-                return self._of(parent).at_most(temps[0], depth + 1) if temps else None
-        return None
+        default = default_of(self.function, name)
+        return self._of(default[0]).at_most(default[1], depth + 1) if default is not None else None
 
     def _of_attribute(self, name: str, depth: int) -> int | None:
         """Return the default of an option, or the numbers that a class or its methods give an attribute."""
@@ -250,6 +241,13 @@ def argument(call: ops.Op, position: int, *names: str) -> Temp:
     if 0 <= position < len(plain):
         return plain[position]
     return next((one.temp for one in given if one.name in names and one.name), NO_TEMP)
+
+
+def actual(call: ops.Op, function: ops.Function, name: str) -> Temp:
+    """Return what a call of a function gives for a parameter; NO_TEMP where it gives nothing, or it is not known."""
+    names = [parameter.name for parameter in function.parameters]
+    is_method = function.cls is not None and not function.is_static
+    return argument(call, names.index(name) - is_method, name) if name in names else NO_TEMP
 
 
 def integer(made: ops.Op | None) -> int | None:

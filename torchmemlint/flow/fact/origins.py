@@ -76,10 +76,7 @@ def is_trained(formula: Formula, temp: Temp, known: Contracts) -> bool:
 
 
 def _runs_network(formula: Formula, op: CallMethod, known: Contracts) -> bool:
-    cls = formula.function.cls
-    if cls is None or not formula.is_receiver(op.base):
-        return False
-    stored = formula.beside.attribute(cls, op.name)
+    stored = formula.attribute(op.base, op.name)
     return bool(stored) and all(_makes_network(other, src, known) for other, src in stored)
 
 

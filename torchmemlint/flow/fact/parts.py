@@ -12,7 +12,7 @@ from torchmemlint.flow.domain.refs import Leaf, Ref, Source, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
-from torchmemlint.flow.ir.defuse import own_path
+from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Call, CallMethod, Class
 
 _Parts = frozenset[Hashable]  # what is called, by all that it is known by
@@ -81,9 +81,10 @@ def _chosen(call: fx.Invoke | fx.InvokeMethod) -> Iterator[Hashable]:
 def _attribute(call: fx.Invoke | fx.InvokeMethod) -> tuple[Class, str] | None:
     """Return the attribute, with its class, that a method of this calls by this name."""
     op = next(iter(call.point.chain()), None)
-    if not isinstance(op, Call | CallMethod) or op.owner.cls is None:
+    if not isinstance(op, Call | CallMethod):
         return None
-    path = own_path(op.owner, op.callee if isinstance(op, Call) else op.base)
-    if path is None:
+    flow = definitions(op.owner)
+    path = flow.own_path(op.callee if isinstance(op, Call) else op.base)
+    if path is None or flow.cls is None:
         return None
-    return op.owner.cls, f"{path}.{op.name}".removeprefix(".") if isinstance(op, CallMethod) else path
+    return flow.cls, f"{path}.{op.name}".removeprefix(".") if isinstance(op, CallMethod) else path

@@ -18,9 +18,6 @@ class Reading(DefUse):
     def __init__(self, function: ops.Function) -> None:
         super().__init__(function)
         self.stored: dict[str, list[Temp]] = {}  # what attributes of the object itself are set to
-        self.defined: dict[
-            ops.Function, tuple[tuple[str, Temp], ...]
-        ] = {}  # functions, with their parameters' defaults
         self.collected: set[Temp] = set()  # lists that comprehensions fill
         self.grown: set[str] = set()  # names of what is added to after it was made
         self.calls: list[Building] = []
@@ -32,8 +29,6 @@ class Reading(DefUse):
         match op:
             case ops.SetAttribute() if self.is_self(op.base):
                 self.stored.setdefault(op.name, []).append(op.src)
-            case ops.Define():
-                self.defined[op.function] = op.defaults
             case ops.Collect():
                 self.collected.add(op.box)
             case ops.Operate(place=Name(text=text)):
@@ -53,11 +48,6 @@ class Reading(DefUse):
                 name = self.made.get(op.arguments[0].temp)
                 if isinstance(name, ops.Constant) and isinstance(name.value, str):
                     self.stored.setdefault(name.value, []).append(op.arguments[1].temp)
-
-    @property
-    def cls(self) -> ops.Class | None:
-        """The class that it belongs to."""
-        return self.function.method.cls
 
     def flag(self, op: Building, name: str, position: int) -> tuple[bool, bool | None]:
         """Return whether a flag is given to a call, by name or position, and what it is then; None: not known."""

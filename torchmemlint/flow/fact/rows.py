@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 
-from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.fact.numbers import actual
 from torchmemlint.flow.ir.defuse import definitions
-from torchmemlint.flow.ir.ops import Bind, Call, CallMethod, Constant, Function, GetItem, Load, Make, Op, Unpack
-from torchmemlint.flow.ir.places import Argument, ComputedKey, ConstantKey, SliceKey, Spread, Temp
+from torchmemlint.flow.ir.ops import Call, CallMethod, Constant, GetItem, Load, Make, Op, Unpack
+from torchmemlint.flow.ir.places import NO_TEMP, ComputedKey, ConstantKey, SliceKey, Spread, Temp
 
 _DEPTH = 8
 _FROM_HOST = frozenset(
@@ -21,54 +20,24 @@ _STEPS = range(3, 6)  # results of an environment's step: four, five since gymna
 
 def given_one_row(chains: Iterable[list[Op]]) -> Iterator[Op]:
     """Yield the calls that are given one row of numbers, of calls with those that led there, innermost first."""
-    bodies: dict[Function, _Body] = {}
     for chain in chains:
         call = chain[0] if chain else None
-        if isinstance(call, Call | CallMethod) and _Calling(chain, bodies).gives_one():
+        if isinstance(call, Call | CallMethod) and _Calling(chain).gives_one():
             yield call
-
-
-class _Body:
-    """The operations of a function, in order."""
-
-    def __init__(self, function: Function) -> None:
-        self.flow = definitions(function)
-        self.order: dict[Op, int] = {}
-        self.bound: dict[str, list[Bind]] = {}
-        for number, op in enumerate(operations(function.body)):
-            self.order[op] = number
-            if isinstance(op, Bind):
-                self.bound.setdefault(op.name.text, []).append(op)
-
-    def last(self, load: Load) -> Bind | None:
-        """Return what gave a variable the value that is read, as far as the order of the text tells."""
-        before = [one for one in self.bound.get(load.name.text, ()) if self.order[one] < self.order[load]]
-        return before[-1] if before else None
 
 
 class _Calling:
     """A call in its function, with the calls that led there."""
 
-    def __init__(self, chain: list[Op], bodies: dict[Function, _Body]) -> None:
+    def __init__(self, chain: list[Op]) -> None:
         self._call, *self._outer = chain
-        self._bodies = bodies
-        self._function = function = self._call.owner
-        if function not in bodies:
-            bodies[function] = _Body(function)
-        self._body = bodies[function]
-        self._made = self._body.flow.made
-
-    @cached_property
-    def _caller(self) -> _Calling | None:
-        return _Calling(self._outer, self._bodies) if self._outer else None
-
-    @property
-    def _arguments(self) -> tuple[Argument, ...]:
-        return self._call.arguments if isinstance(self._call, Call | CallMethod) else ()
+        self._flow = definitions(self._call.owner)
+        self._made = self._flow.made
 
     def gives_one(self) -> bool:
         """Are all tensors that are given one row each?"""
-        given = [a.temp for a in self._arguments if not isinstance(self._made.get(a.temp), Constant)]
+        arguments = self._call.arguments if isinstance(self._call, Call | CallMethod) else ()
+        given = [a.temp for a in arguments if not isinstance(self._made.get(a.temp), Constant)]
         return bool(given) and all(self._is_one(temp, _DEPTH) for temp in given)
 
     def _is_one(self, temp: Temp, depth: int) -> bool:
@@ -84,7 +53,7 @@ class _Calling:
                 return self._is(first.temp, 1)
             case CallMethod(base=base, name="unsqueeze", arguments=[first]) if self._is(first.temp, 0):
                 return self._is_of_host(base, depth - 1)
-            case CallMethod(arguments=[given, axis]) as call if self._body.flow.called(call) == "torch.unsqueeze":
+            case CallMethod(arguments=[given, axis]) as call if self._flow.called(call) == "torch.unsqueeze":
                 return self._is(axis.temp, 0) and self._is_of_host(given.temp, depth - 1)
             case GetItem(base=base, key=ConstantKey(value=None)):
                 return self._is_of_host(base, depth - 1)
@@ -121,7 +90,7 @@ class _Calling:
 
     def _is_axis(self, temp: Temp) -> bool:
         """`None` or `numpy.newaxis`, in an index."""
-        return self._is(temp, None) or self._body.flow.name(temp) == "numpy.newaxis"
+        return self._is(temp, None) or self._flow.name(temp) == "numpy.newaxis"
 
     def _is_array(self, temp: Temp) -> bool:
         """Is it an array of numpy's, as only these are given such an axis by name? Not if it was loaded in rows."""
@@ -138,14 +107,13 @@ class _Calling:
         """Return the name of the function that makes it of something, and of what."""
         match self._made.get(temp):
             case (Call(arguments=[first, *_]) | CallMethod(arguments=[first, *_])) as made:
-                return self._body.flow.called(made), first.temp
+                return self._flow.called(made), first.temp
         return "", temp
 
     def _is_state(self, name: str, seen: frozenset[str] = frozenset()) -> bool:
         """Is all that a variable holds what `reset()` or `step(action)` of an environment gives?"""
-        bound = self._body.bound.get(name, [])
         steps, copies = False, list[str]()
-        for one in bound:
+        for one in self._flow.binds.get(name, ()):
             made, several = self._unpacked(one.src)
             match made:
                 case CallMethod(name="step") if several in _STEPS:
@@ -171,19 +139,8 @@ class _Calling:
 
     def _read(self, load: Load) -> tuple[_Calling, Temp] | None:
         """Return what a variable was given last: here, or by the caller; None where that is not known."""
-        last, name = self._body.last(load), load.name.text
+        last = self._flow.last(load)
         if last is not None:
             return self, last.src
-        names = [parameter.name for parameter in self._function.parameters]
-        if self._caller is None or name not in names:
-            return None
-        given = self._caller.argument(names.index(name) - (self._function.cls is not None), name)
-        return None if given is None else (self._caller, given)
-
-    def argument(self, place: int, name: str) -> Temp | None:
-        """Return what is given at a place or by name."""
-        named = next((a.temp for a in self._arguments if a.name == name), None)
-        before = self._arguments[: place + 1]
-        if named is not None or place < 0 or len(before) <= place or any(a.spread is not Spread.PLAIN for a in before):
-            return named
-        return before[place].temp
+        given = actual(self._outer[0], self._call.owner, load.name.text) if self._outer else NO_TEMP
+        return None if given == NO_TEMP else (_Calling(self._outer), given)

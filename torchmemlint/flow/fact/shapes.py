@@ -7,9 +7,8 @@ from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from torchmemlint.flow.fact.numbers import DEPTH, Numbers, argument
+from torchmemlint.flow.fact.numbers import DEPTH, Numbers, actual, argument
 from torchmemlint.flow.ir import ops
-from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import For
 from torchmemlint.flow.ir.places import NO_TEMP, Scope, Spread, Temp
 from torchmemlint.knowledge import data_sets
@@ -93,10 +92,10 @@ class Tensors:
         if given is not None:
             return given[0].shape(given[1], depth)
         if self._is_global(load):
-            found = {self._module.shape(src, depth) for _, src in self._module._bound.get(name, [])}
+            found = {self._module.shape(one.src, depth) for one in self._module._flow.binds.get(name, ())}
             return found.pop() if len(found) == 1 else UNKNOWN
-        before = [src for op, src in self._bound.get(name, []) if self._order[op] < self._order[load]]
-        return self.shape(before[-1], depth) if before else UNKNOWN
+        last = self._flow.last(load)
+        return self.shape(last.src, depth) if last is not None else UNKNOWN
 
     def _is_global(self, load: ops.Load) -> bool:
         return load.name.scope is Scope.GLOBAL and self._numbers.function.parent is not None
@@ -105,26 +104,12 @@ class Tensors:
     def _module(self) -> Tensors:
         return Tensors(self._known, self._numbers.function.unit.module, (), self._others)
 
-    @cached_property
-    def _order(self) -> dict[ops.Op, int]:
-        return {op: number for number, op in enumerate(operations(self._numbers.function.body))}
-
-    @cached_property
-    def _bound(self) -> dict[str, list[tuple[ops.Op, Temp]]]:
-        found: dict[str, list[tuple[ops.Op, Temp]]] = {}
-        for op in self._order:
-            if isinstance(op, ops.Bind):
-                found.setdefault(op.name.text, []).append((op, op.src))
-        return found
-
     def _caller(self, name: str) -> tuple[Tensors, Temp] | None:
         """Return where a caller makes what it gives for a parameter."""
-        function = self._numbers.function
-        names = [parameter.name for parameter in function.parameters]
         call = self._calls[0] if self._calls else None
-        if name not in names or name in self._flow.bound or not isinstance(call, ops.Call | ops.CallMethod):
+        if name in self._flow.bound or not isinstance(call, ops.Call | ops.CallMethod):
             return None
-        temp = argument(call, names.index(name) - (function.cls is not None), name)
+        temp = actual(call, self._numbers.function, name)
         if temp == NO_TEMP:
             return None
         return Tensors(self._known, call.owner, self._calls[1:], self._others), temp
@@ -144,7 +129,7 @@ class Tensors:
                     if given is not None:
                         return given[0]._batch(given[1], seen)
                     owner = self._module if self._is_global(op) else self
-                    found = {owner._batch(src, seen) for _, src in owner._bound.get(name.text, [])}
+                    found = {owner._batch(one.src, seen) for one in owner._flow.binds.get(name.text, ())}
                     if found and found != {None}:
                         return found.pop() if len(found) == 1 else None
         return None
@@ -159,7 +144,7 @@ class Tensors:
             made = self._flow.made.get(temp)
             if isinstance(made, ops.Load) and made.name.text not in seen:
                 seen.add(made.name.text)
-                todo += [src for _, src in self._bound.get(made.name.text, [])]
+                todo += [one.src for one in self._flow.binds.get(made.name.text, ())]
             owner, _, name = self._flow.called(made).rpartition(".")
             if owner == "torchvision.datasets":
                 return data_sets.IMAGES.get(name, ())

@@ -7,9 +7,9 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
-from .blocks import operations
+from .blocks import layout_of, operations
 from .control import For
-from .ops import Bind, Call, CallMethod, Function, GetAttribute, Import, Load, Move, Op, Operate, Unpack
+from .ops import Bind, Call, CallMethod, Class, Define, Function, GetAttribute, Import, Load, Move, Op, Operate, Unpack
 from .places import NO_TEMP, Argument, AttributePlace, ComputedKey, Entry, ItemPlace, Name, Scope, SliceKey, Temp
 
 _MADE = frozenset({"dst", "item", "targets"})
@@ -25,6 +25,8 @@ class DefUse:
         self.taken: dict[Temp, list[Op]] = {}
         self.moved: dict[Temp, list[Temp]] = {}  # by the branches that write the same temporary
         self.bound: dict[str, list[Temp]] = {}  # to names
+        self.binds: dict[str, list[Bind]] = {}  # in order, without what changes a name in place
+        self.defined: dict[Function, tuple[tuple[str, Temp], ...]] = {}  # with the defaults of their parameters
         self.loads: dict[str, list[Load]] = {}
         for op in operations(function.body):
             dst = getattr(op, "dst", None)
@@ -35,6 +37,9 @@ class DefUse:
                     self.loads.setdefault(op.name.text, []).append(op)
                 case Bind():
                     self.bound.setdefault(op.name.text, []).append(op.src)
+                    self.binds.setdefault(op.name.text, []).append(op)
+                case Define():
+                    self.defined[op.function] = op.defaults
                 case Operate(place=Name(text=text)):
                     self.bound.setdefault(text, []).append(op.dst)
                 case Move():
@@ -50,12 +55,30 @@ class DefUse:
         """Return the operations that take what an operation makes."""
         return self.taken.get(getattr(op, "dst", NO_TEMP), [])
 
+    @property
+    def cls(self) -> Class | None:
+        """The class that the function, or the one around it, is a method of."""
+        return self.function.method.cls
+
     def is_self(self, temp: Temp) -> bool:
         """Does a temporary hold the object that a method belongs to?"""
-        op, method = self.made.get(temp), self.function.method
-        if method.cls is None or not isinstance(op, Load) or not method.parameters:
-            return False
-        return op.name.text == method.parameters[0].name and op.name.scope in (Scope.LOCAL, Scope.CELL)
+        return self.own_path(temp) == ""
+
+    def own_path(self, temp: Temp) -> str | None:
+        """Return the dotted attribute of a method's own object that a temporary is loaded from.
+
+        It is "" for the object itself, and None for what is no attribute of it.
+        """
+        owner, _, rest = self.path(temp).partition(".")
+        bound = self.bound.get(owner, ())
+        if len(bound) == 1 and isinstance(same := self.made.get(bound[0]), Load):
+            owner = same.name.text  # another name for it
+        return rest if owner and owner == self.function.method.receiver else None
+
+    def last(self, load: Load) -> Bind | None:
+        """Return what gave a variable the value that is read, as far as the order of the text tells."""
+        order = layout_of(self.function).order
+        return next((one for one in reversed(self.binds.get(load.name.text, ())) if order[one] < order[load]), None)
 
     def behind(self, *temps: Temp) -> Iterator[Op]:
         """Yield the operations that expressions are computed by, from outside inwards."""
@@ -127,19 +150,11 @@ def definitions(function: Function) -> DefUse:
     return DefUse(function)
 
 
-def own_path(function: Function, temp: Temp) -> str | None:
-    """Return the dotted attribute of a method's own object that a temporary is loaded from.
-
-    It is "" for the object itself, and None for what is no attribute of it.
-    """
-    if function.cls is None or not function.parameters:
-        return None
-    known, own = definitions(function), function.parameters[0].name
-    owner, _, rest = known.path(temp).partition(".")
-    bound = known.bound.get(owner, [])
-    if len(bound) == 1 and isinstance(same := known.made.get(bound[0]), Load):
-        owner = same.name.text  # another name for it
-    return rest if owner == own else None
+def default_of(function: Function, name: str) -> tuple[Function, Temp] | None:
+    """Return the default of a parameter, with the function that evaluates it: the one around."""
+    parent = function.parent
+    defaults = definitions(parent).defined.get(function, ()) if parent is not None else ()
+    return next(((parent, temp) for text, temp in defaults if text == name and parent is not None), None)
 
 
 def of_gradient(op: CallMethod) -> Temp | None:

@@ -109,11 +109,9 @@ def _class(formula: Formula, call: Call | CallMethod) -> str:
     """Return the class of the network that is called; "" where it is not seen."""
     if isinstance(call, Call):
         temp = call.callee
-    elif formula.is_receiver(call.base) and formula.function.cls is not None:
-        stored = formula.beside.attribute(formula.function.cls, call.name)
-        return _made(*stored[0]) if len(stored) == 1 else ""
     else:
-        return ""
+        stored = formula.attribute(call.base, call.name)
+        return _made(*stored[0]) if len(stored) == 1 else ""
     return _made(formula, temp)
 
 

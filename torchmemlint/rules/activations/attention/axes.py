@@ -239,9 +239,9 @@ def is_table(formula: Formula, temp: Temp) -> bool:
     op = formula.made(temp)
     match op:
         case ops.GetAttribute(base=base, name="T" | "mT" | "weight" | "data"):
-            return formula.is_receiver(base) or is_table(formula, base)
+            return formula.flow.is_self(base) or is_table(formula, base)
         case ops.GetAttribute(base=base):
-            return formula.is_receiver(base)
+            return formula.flow.is_self(base)
         case ops.CallMethod(base=base, name="t" | "transpose" | "permute" | "unsqueeze"):
             return is_table(formula, base)
     return False

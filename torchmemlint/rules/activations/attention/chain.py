@@ -294,8 +294,7 @@ def _scores(formula: Formula, product: Product, operation: Operation) -> Stage |
 def _dropout_layer(formula: Formula, op: Op, operation: Operation | None) -> Step | None:
     """A dropout as a layer, or one that is an identity on some ways."""
     if isinstance(op, CallMethod):
-        stored = formula.beside.attribute(cls, op.name) if (cls := formula.function.cls) is not None else []
-        is_own, arguments = formula.is_receiver(op.base), op.arguments
+        stored, is_own, arguments = formula.attribute(op.base, op.name), formula.flow.is_self(op.base), op.arguments
     else:
         stored, is_own, arguments = [], operation is not None, getattr(op, "arguments", ())
     made = [one.construction(source) for one, temp in stored for source in one.sources(temp)]
@@ -344,7 +343,7 @@ def _loads(formula: Formula, temp: Temp) -> list[Load]:
             found.append(op)
         elif op is not None:
             pending += [taken for taken in operands(op) if not looks(op, taken)]
-    return [load for load in found if not formula.is_receiver(load.dst)]
+    return [load for load in found if not formula.flow.is_self(load.dst)]
 
 
 def _tensors(formula: Formula, temp: Temp, steps: int = 0) -> set[str]:

@@ -30,7 +30,7 @@ def naming(formula: Formula) -> Iterator[Op]:
 
 def _is_of_project(formula: Formula, base: Temp) -> bool:
     """Is it a method of the file's own class, or a function of a module of the project?"""
-    cls, qualified = formula.function.cls, formula.name(base)
-    if cls is not None and formula.is_receiver(base):
+    cls, qualified = formula.flow.cls, formula.name(base)
+    if cls is not None and formula.flow.is_self(base):
         return any(FUSED in above.methods for above in formula.beside.ancestors(cls))
     return bool(qualified) and formula.beside.imported(f"{qualified}.{FUSED}") is not None

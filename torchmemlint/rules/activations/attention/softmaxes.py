@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from torchmemlint.flow.fact.formulas import Formula
+from torchmemlint.flow.fact.numbers import actual
 from torchmemlint.flow.fact.operands import Operation
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import Return
-from torchmemlint.flow.ir.places import Spread, Temp
+from torchmemlint.flow.ir.places import NO_TEMP, Spread, Temp
 
 _GREATEST = frozenset({"amax", "max", "logsumexp"})  # what is subtracted, so that no power is too large
 
@@ -21,14 +22,10 @@ def own_softmax(formula: Formula, op: ops.Op) -> tuple[Temp, int | None] | None:
     if inner is None or dim is None:
         return None
     name = inner.made(dim)
-    names = [parameter.name for parameter in inner.function.parameters]
-    if not isinstance(name, ops.Load) or name.name.text not in names:
+    if not isinstance(name, ops.Load) or all(name.name.text != one.name for one in inner.function.parameters):
         return op.arguments[0].temp, inner.integer(dim)
-    place = names.index(name.name.text)
-    given = next((one.temp for one in op.arguments if one.name == name.name.text), None)
-    if given is None and len(op.arguments) > place and op.arguments[place].spread is Spread.PLAIN:
-        given = op.arguments[place].temp
-    if given is not None:
+    given = actual(op, inner.function, name.name.text)
+    if given != NO_TEMP:
         return op.arguments[0].temp, formula.integer(given)
     defaults = [one.integer(temp) for one, temp in inner.beside.default(inner.function, name.name.text)]
     return op.arguments[0].temp, defaults[0] if len(defaults) == 1 else None
