@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from torchmemlint.flow.ir.lower import lower
-from torchmemlint.flow.ir.waiting import held
+from torchmemlint.flow.ir.reaching import held
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,7 @@ from torchmemlint.flow.domain.refs import (
 )
 from torchmemlint.flow.domain.values import NO_CONSTANT, NO_SOURCES, NOTHING, Value
 from torchmemlint.flow.ir.control import For, While
-from torchmemlint.flow.ir.counting import is_counted_within
-from torchmemlint.flow.ir.filling import is_filled_once
+from torchmemlint.flow.ir.filling import is_counted_within, is_filled_once
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.flow.ir.reaching import reaching
 

@@ -28,7 +28,7 @@ from torchmemlint.flow.domain.values import (
 from torchmemlint.flow.engine import access, calls, conditions, instances
 from torchmemlint.flow.engine.narrowing import narrow
 from torchmemlint.flow.engine.places import PLACES, ask_for_gradients, detach_around, key_of, store
-from torchmemlint.flow.ir import ops, waiting
+from torchmemlint.flow.ir import ops, reaching
 from torchmemlint.flow.ir.control import Await, Check, Yield
 from torchmemlint.flow.ir.defuse import of_gradient
 from torchmemlint.flow.ir.places import NO_TEMP, Argument, ItemPlace, Spread
@@ -318,7 +318,7 @@ def _yield(frame: Frame, state: State, op: Yield) -> None:
         value = access.consume(frame, state, frame.temps[op.src], NOTHING, frame.at(op))
     else:
         value = value_of(frame, op.src)
-    held = [state.variables[name] for name in waiting.held(frame.function) if name in state.variables]
+    held = [state.variables[name] for name in reaching.held(frame.function) if name in state.variables]
     escape(frame, state, held, frame.at(op))
     frame.yielded = join(frame.yielded, value)
     frame.yield_mode = state.mode

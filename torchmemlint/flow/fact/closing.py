@@ -11,9 +11,10 @@ from torchmemlint.flow.domain.heap import HOLDERS, Mode, reached
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.provenance import Numbers
-from torchmemlint.flow.domain.refs import Bare, Object, Point, Source
+from torchmemlint.flow.domain.refs import Bare, Object, Point, Site, Source
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.fact.reasons import Pass
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import Await, With, Yield
 from torchmemlint.flow.ir.defuse import definitions
@@ -160,3 +161,24 @@ def _hands_out_new(run: Run, guard: Guard, guards: Guards) -> bool:
     kept = run.given() | run.lasting() if run.entry.parent is not None else set()
     new = (r for r in kept if type(r) is Object and r.kind is Kind.TENSOR)
     return any(guard in guards.around(Point(r.site, r.context)) for r in new)
+
+
+# Operations that run a network with gradients off wherever somebody is seen to lead there.
+
+
+class Guarding:
+    """What some runs show of who runs networks with gradients off."""
+
+    def __init__(self, runs: Iterable[Run]) -> None:
+        self._off: set[Site] = set()
+        self._on: set[Site] = set()  # in what is run as a program
+        for run in runs:
+            self._off.update(*(effect.point.chain() for effect in run.effects(fx.Infer)))
+            if run.entry.parent is None:
+                self._on.update(*(effect.point.chain() for effect in run.effects(fx.Forward)))
+
+    def is_doubtful(self, run: Run, one: Pass) -> bool:
+        """Does only a function that nothing calls lead to a pass with gradients on, and all others without?"""
+        site, entry = one.point.site, run.entry
+        called = entry.parent is None or run.method_of is not None or len(one.point.chain()) < 2
+        return not called and site in self._off and site not in self._on

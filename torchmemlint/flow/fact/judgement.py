@@ -10,20 +10,19 @@ from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.refs import Point
 from torchmemlint.flow.engine.following import note
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.fact import roles, supplying
+from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.accelerated import accelerated
 from torchmemlint.flow.fact.activating import out_of_place
 from torchmemlint.flow.fact.arrivals import Arrivals
 from torchmemlint.flow.fact.arriving import created, doubled
 from torchmemlint.flow.fact.callers import calling
-from torchmemlint.flow.fact.circling import circling
+from torchmemlint.flow.fact.circling import circling, hoarding
 from torchmemlint.flow.fact.closing import Guards, closed
 from torchmemlint.flow.fact.contexts import kept_on_contexts
 from torchmemlint.flow.fact.discarding import discarded
 from torchmemlint.flow.fact.entries import inner, mentions, runs
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.feeding import feeding
-from torchmemlint.flow.fact.hoarding import hoarding
 from torchmemlint.flow.fact.hooking import Hooks, registered
 from torchmemlint.flow.fact.layers import Builders
 from torchmemlint.flow.fact.loaders import built
@@ -35,7 +34,7 @@ from torchmemlint.flow.fact.parts import shared
 from torchmemlint.flow.fact.passes import Passes
 from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.places import Places
-from torchmemlint.flow.fact.placing import placing, spared
+from torchmemlint.flow.fact.placing import built_loaders, placed_cases, placing, spared
 from torchmemlint.flow.fact.recurring import circles
 from torchmemlint.flow.fact.remaining import remaining
 from torchmemlint.flow.fact.remembering import remembered
@@ -126,7 +125,7 @@ def outcome(
             *places.discarded(handing),
             *places.closed(shut),
             *places.fed(one for one in fed if one.code == "TML401" and not one.otherwise),
-            *supplying.placed(places, (one for one in placed if one.loader is None and not one.single)),
+            *placed_cases(places, (one for one in placed if one.loader is None and not one.single)),
         ),
         frozenset((*(places.of(p.chain()[0]) for p in needed), *(places.of_guard(o.guard) for o in shut if o.leaves))),
         (
@@ -155,11 +154,11 @@ def outcome(
             *doubled(places, programs),
             *kept_on_contexts(places, engine.index, programs),
             *places.fed(one for one in fed if one.code != "TML401"),
-            *supplying.placed(places, (one for one in placed if one.loader is not None)),
+            *placed_cases(places, (one for one in placed if one.loader is not None)),
             *places.activating(one for unit in programs for one in out_of_place(builders, unit)),
             *places.zeroed(zeroings(engine, (run for run, _ in done))),
         ),
-        tuple(supplying.built(places, loaders.values())),
+        tuple(built_loaders(places, loaders.values())),
         frozenset(map(places.of, used)),
         frozenset(places.of(site) for run in passes for site in run.unsettled()),
         frozenset(tuple(map(places.of, p.point.chain())) for run in passes if run.run.cut for p in run.untold()),

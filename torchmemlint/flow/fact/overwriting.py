@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.fact.layers import PARAMETER, SEQUENTIAL, Builders, Layer, Layers, first, last
-from torchmemlint.flow.fact.versions import NOTHING, Value, Version
 from torchmemlint.flow.fact.walks import Walk, Watch
+from torchmemlint.flow.fact.ways import NOTHING, Value, Version
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.ops import Function, Op, Unit

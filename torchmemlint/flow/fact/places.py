@@ -16,7 +16,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import details, roles
 from torchmemlint.flow.fact.activating import OutOfPlace
 from torchmemlint.flow.fact.callers import kin
-from torchmemlint.flow.fact.closing import Closed, Guard
+from torchmemlint.flow.fact.closing import Closed, Guard, Guarding
 from torchmemlint.flow.fact.codes import code_of_kept, code_of_pass
 from torchmemlint.flow.fact.collecting import collected
 from torchmemlint.flow.fact.data import bypasses
@@ -37,8 +37,6 @@ from torchmemlint.flow.fact.discarding import Discarded
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.failures import Failures
 from torchmemlint.flow.fact.feeding import Fed
-from torchmemlint.flow.fact.guarding import Guarding
-from torchmemlint.flow.fact.handouts import is_handed_out
 from torchmemlint.flow.fact.layers import Builders
 from torchmemlint.flow.fact.leftover import leftovers
 from torchmemlint.flow.fact.lingering import lingering
@@ -58,6 +56,7 @@ from torchmemlint.flow.fact.samples import Memoised
 from torchmemlint.flow.fact.sequence import meeting
 from torchmemlint.flow.fact.services import Service
 from torchmemlint.flow.fact.smallness import small
+from torchmemlint.flow.fact.storing import is_handed_out
 from torchmemlint.flow.fact.trainers import collecting
 from torchmemlint.flow.fact.zeroing import Zeroing
 from torchmemlint.flow.ir.ops import Class, Function, Op, Span, Unit

@@ -20,10 +20,13 @@ from torchmemlint.flow.domain.values import NOTHING, UNKNOWN, Value
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import lives
 from torchmemlint.flow.fact.conditions import is_about_data, is_met
+from torchmemlint.flow.fact.details import Built, Placing
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.loaders import Loader
 from torchmemlint.flow.fact.logs import Met, logged
 from torchmemlint.flow.fact.moving import functions_of, goes_to_accelerator, reached
+from torchmemlint.flow.fact.outcomes import Case
+from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.fact.samples import SAMPLING, is_iterable, is_map_style, sampling
 from torchmemlint.flow.ir.ops import Class, Function, Op, Unit
 from torchmemlint.immutable import immutable
@@ -148,3 +151,27 @@ def _is_placing(event: Met[fx.Move]) -> bool:
         return False
     tests = (effect for effect in event.around if isinstance(effect, fx.Fork))
     return all(is_met(test, event.branches[test]) or is_about_data(test) for test in tests)
+
+
+def built_loaders(places: Places, loaders: Iterable[Loader]) -> Iterator[Built]:
+    """Yield the loaders that are built, with the constants that they are given."""
+    for one in loaders:
+        given = {name: one.constant(name) for name in one.given}
+        yield Built(places.of(one.point.chain()[0]), one.name, given, one.more)
+
+
+def placed_cases(places: Places, found: Iterable[Placed]) -> Iterator[Case]:
+    """Yield what is put on an accelerator while data is loaded."""
+    for one in found:
+        cls, name = one.entry.cls, one.entry.name
+        entry = f"{cls.name}.{name}" if cls is not None else "" if name == "<lambda>" else name
+        loader = places.first(one.loader.point) if one.loader is not None else None
+        calls = tuple(map(places.of, one.calls))
+        yield Case(
+            places.of(one.at),
+            "TML406",
+            one.doubts,
+            advice=loader is None,
+            calls=calls,
+            about=Placing(entry, loader),
+        )

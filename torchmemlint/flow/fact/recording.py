@@ -14,12 +14,20 @@ from torchmemlint.amounts import Amount
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import Object
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.fact import layered
 from torchmemlint.flow.fact.layers import SEQUENTIAL, Builders, Layer
 from torchmemlint.flow.fact.numbers import Numbers, argument
 from torchmemlint.flow.fact.reasons import Pass
 from torchmemlint.flow.fact.rows import given_one_row
-from torchmemlint.flow.fact.shapes import UNKNOWN, Shape, Tensors, flattened, viewed
+from torchmemlint.flow.fact.shapes import (
+    MEASURING,
+    SAME_BY_FUNCTION,
+    UNKNOWN,
+    Shape,
+    Tensors,
+    after_layer,
+    flattened,
+    viewed,
+)
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.control import If, Return
 from torchmemlint.flow.ir.places import Name, Spread, Temp
@@ -133,7 +141,7 @@ class _Keeping:
                 raise _UnknownError
             return self._instance(found, [made, *reached], given, depth + 1)
         numbers = Numbers(owner, calls=reached, others=self._others)
-        return self.applied(layer.kind, given, layered.result(numbers, made, layer.kind, given.shape))
+        return self.applied(layer.kind, given, after_layer(numbers, made, layer.kind, given.shape))
 
     def applied(self, kind: str, given: _Tensor, shape: Shape | None) -> _Tensor:
         """Note what a layer or function keeps, and return what it gives."""
@@ -236,7 +244,7 @@ class _Forward:
         if source is None:
             return
         tensor, short = self._held[source], saved_tensors.short(name)
-        if short in layered.MEASURING:
+        if short in MEASURING:
             return
         if base is not None and short in _RESHAPING:
             sizes = [self._size(one.temp) for one in op.arguments]
@@ -244,7 +252,7 @@ class _Forward:
         elif short == "flatten":
             after = [self._numbers.at_most(one.temp) for one in op.arguments if one.temp != source]
             self._held[op.dst] = _moved(tensor, flattened(tensor.shape, (after[0] or 0) if after else 0))
-        elif short in layered.SAME_BY_FUNCTION:
+        elif short in SAME_BY_FUNCTION:
             self._held[op.dst] = self._keeping.applied(short, tensor, tensor.shape)
         else:
             raise _UnknownError

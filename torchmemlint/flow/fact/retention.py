@@ -32,8 +32,8 @@ from torchmemlint.flow.domain.refs import (
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.owning import gathers_layers, is_of_network
-from torchmemlint.flow.fact.refilling import is_refilled
 from torchmemlint.flow.ir.blocks import is_inside
+from torchmemlint.flow.ir.filling import is_refilled
 from torchmemlint.flow.ir.ops import Call, CallMethod, Class, Function, Op
 from torchmemlint.immutable import immutable
 

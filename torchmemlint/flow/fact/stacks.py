@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from torchmemlint.flow.fact.layers import SEQUENTIAL, UNKNOWN, Builders, Layer, Layers
 from torchmemlint.flow.fact.reading import GROWING, Building
-from torchmemlint.flow.fact.versions import Value, in_order
-from torchmemlint.flow.fact.ways import Ways
+from torchmemlint.flow.fact.ways import Value, Ways, in_order
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.control import For
 from torchmemlint.flow.ir.ops import Function, Op

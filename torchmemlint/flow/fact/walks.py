@@ -22,8 +22,7 @@ from torchmemlint.flow.fact.layers import (
     name_of,
 )
 from torchmemlint.flow.fact.reading import Building
-from torchmemlint.flow.fact.versions import NOTHING, Application, Maker, Value, Version
-from torchmemlint.flow.fact.ways import Ways
+from torchmemlint.flow.fact.ways import NOTHING, Application, Maker, Value, Version, Ways
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.control import Await, Check, For, Raise, Return, Yield
 from torchmemlint.flow.ir.defuse import operands

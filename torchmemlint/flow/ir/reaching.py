@@ -1,4 +1,4 @@
-"""Reaching definitions: which operations of a function say what a name stands for where it is read."""
+"""Reaching definitions: what says what a name stands for where it is read, and which names a generator still needs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from .blocks import layout_of, operations
-from .control import Break, Continue, For, If, Raise, Return, Try, While, With
+from .control import Break, Continue, For, If, Raise, Return, Try, While, With, Yield
 from .defuse import definitions
 from .ops import Bind, CallMethod, Function, GetAttribute, GetItem, Load, Make, Op, Operate, Unbind, Unpack
 from .places import Name, Scope
-from .waiting import held
 
 Definitions = frozenset[Op | None]  # None: what the name stands for when the function begins
 _BEGIN: Definitions = frozenset({None})
@@ -179,3 +178,34 @@ def forget() -> None:
     layout_of.cache_clear()
     reaching.cache_clear()
     held.cache_clear()
+
+
+# What a generator holds while it waits, and goes on with afterwards.
+
+
+@lru_cache(maxsize=4096)
+def held(function: Function) -> frozenset[str]:
+    """Return the names that a generator reads after a `yield`, and has bound before it."""
+    order = list(operations(function.body))
+    waits = [number for number, op in enumerate(order) if type(op) is Yield]
+    bound: dict[str, list[int]] = {}
+    for number, op in enumerate(order):
+        if type(op) is Bind:
+            bound.setdefault(op.name.text, []).append(number)
+    number_of = {op: number for number, op in enumerate(order)}
+    loops = [(number, number + _length(op)) for op, number in number_of.items() if isinstance(op, For | While)]
+    found: set[str] = set()
+    for number, op in enumerate(order):
+        if type(op) is Load and op.name.text in bound:
+            last = max((at for at in bound[op.name.text] if at < number), default=-1)
+            around = (start for start, end in loops if start <= number <= end and start > last)
+            first = min(around, default=number)  # the outermost loop that comes round without a new value
+            ends = max((end for start, end in loops if start == first), default=number)
+            if any(last < wait < number or first <= wait <= ends for wait in waits):
+                found.add(op.name.text)
+    return frozenset(found)
+
+
+def _length(loop: Op) -> int:
+    """Return how many operations a loop has, with those of the blocks in it."""
+    return sum(1 for _ in operations([loop])) - 1

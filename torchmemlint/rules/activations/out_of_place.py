@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.findings import Edit, Span
-from torchmemlint.rules.activations.places import inplace_argument
+from torchmemlint.knowledge import activations
 from torchmemlint.rules.arguments import WrittenCall, shown
 from torchmemlint.rules.detaching import at
 from torchmemlint.rules.told import Told
@@ -45,3 +45,13 @@ _WITHOUT_TWIN = frozenset(
     "apply_ cauchy_ copy_ exponential_ fill_ fill_diagonal_ geometric_ log_normal_ map_ map2_ normal_ random_ "
     "set_ share_memory_ uniform_ zero_".split()
 )
+
+
+def inplace_argument(call: WrittenCall) -> cst.BaseExpression | None:
+    """The expression given for `inplace`, by keyword or position, by the name that is called ("nn.ELU", "F.elu")."""
+    name = call.callee.rpartition(".")[2]
+    if name in activations.INPLACE_POSITION:
+        return call.argument("inplace", activations.INPLACE_POSITION[name])
+    kind = activations.functional(f"torch.nn.functional.{name}")
+    position = activations.function_inplace_position(kind.rpartition(".")[2]) if kind is not None else None
+    return call.argument("inplace", position)

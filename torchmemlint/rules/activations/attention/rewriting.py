@@ -14,7 +14,7 @@ from torchmemlint.flow.ir.places import Name, Temp
 from torchmemlint.flow.ir.reaching import defined
 from torchmemlint.rules.activations.attention.chain import Attention, Kind
 from torchmemlint.rules.activations.attention.fused import FusedCall, NoCallError
-from torchmemlint.rules.leftovers import unread
+from torchmemlint.rules.removal import unread
 
 
 def edits(found: Attention, facts: FileFacts, *, with_scale: bool) -> tuple[Edit, ...]:
