@@ -18,7 +18,7 @@ from torchmemlint.flow.domain.refs import Bare, Bound, Code, Key, Object, Point,
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.hooking import Hooks
-from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.fact.logs import Event, Run, callee
 from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.fact.owners import Circling, Hoarding
 from torchmemlint.flow.fact.owning import constructs_network
@@ -210,7 +210,7 @@ def _uses(run: Run) -> Iterator[tuple[Event, Iterable[Ref]]]:
     yield from ((met, reachable(run.state, step.holder.refs)) for met, step in run.met(fx.Step))
     yield from ((met, reachable(run.state, [use.reference])) for met, use in run.met(fx.Use))
     for met, call in run.calls():
-        values = [*call.arguments.all(), call.receiver if isinstance(call, fx.InvokeMethod) else call.callee]
-        yield met, reachable(run.state, [r for value in values for r in value.refs])
+        given = [r for value in call.arguments.all() for r in value.refs]
+        yield met, reachable(run.state, [*given, *callee(call)])
     for met, serve in run.met(fx.Serve):
         yield met, reachable(run.state, [r for value in serve.arguments.all() for r in value.refs])

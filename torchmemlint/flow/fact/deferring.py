@@ -83,7 +83,7 @@ def _is_shared(run: Run, evidence: Evidence, effect: fx.Keep) -> bool:
     """Have the graphs of the iterations a part in common that was made before?"""
     inside = run.provenance.made_in(effect.loop)
     above = run.provenance.ancestors(effect.events, frozenset({effect.loop}))
-    return any((type(s) is Graph or evidence.is_pass(s)) and root(s) not in inside for s in above)
+    return any(evidence.is_pass(s) and root(s) not in inside for s in above)
 
 
 def _doubts(run: Run, evidence: Evidence, kept: Event, effect: fx.Keep, backward: fx.Differentiate) -> Iterator[Doubt]:

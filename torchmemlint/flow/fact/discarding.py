@@ -11,7 +11,7 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.heap import HOLDERS, contained, reached
 from torchmemlint.flow.domain.manners import Given, Stored
-from torchmemlint.flow.domain.refs import Graph, Leaf, Part, Point, Ref, Source, root
+from torchmemlint.flow.domain.refs import Leaf, Part, Point, Ref, Source, root
 from torchmemlint.flow.domain.values import SOLE, Value
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
@@ -81,7 +81,7 @@ class _Handing:
         if not makers:
             return None
         needed = Discarded(one.point, True)
-        if any(type(s) is Leaf or (self._is_pass(s) and root(s) not in self._passes) for s in above):
+        if any(type(s) is Leaf or (self._evidence.is_pass(s) and root(s) not in self._passes) for s in above):
             return needed
         steps, _ = self._updates.after(self._run, moment, one.modules)
         if not steps:
@@ -106,9 +106,6 @@ class _Handing:
             one.point, False, makers, doubts, one.given, effect.point, step.moment.event.effect.point,
             zeros[0].moment.event.effect.point,
         )  # fmt: skip
-
-    def _is_pass(self, source: Source) -> bool:
-        return type(source) is Graph or self._evidence.is_pass(source)
 
     def _apart(self, source: Source, one: Discarded, cut: set[Source]) -> Discarded:
         """Say what is left of its graph where those that hand backward on for nothing are given none."""
@@ -143,7 +140,7 @@ class _Handing:
         for event, effect in every:
             if effect.point is one.backward and effect.asked and not effect.creates:
                 shared = (self._sequence.shared(event, effect.sources, e, other.sources, cut) for e, other in every)
-                return not any(self._is_pass(s) for some in shared for s in some)
+                return not any(self._evidence.is_pass(s) for some in shared for s in some)
         return False
 
     def _doubts(self, backward: Event, modules: frozenset[Ref]) -> Iterator[Doubt]:

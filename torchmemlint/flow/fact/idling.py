@@ -11,7 +11,7 @@ from torchmemlint.flow.domain.refs import Input, Object, Ref
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.loaders import Loader
 from torchmemlint.flow.fact.logs import Event, Run
-from torchmemlint.flow.fact.moving import functions_of, is_left_at_once, places_on_device, reached
+from torchmemlint.flow.fact.moving import is_left_at_once, places_on_device, reached
 from torchmemlint.flow.fact.sampling import Sampling
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
@@ -19,6 +19,7 @@ from torchmemlint.flow.ir.control import If
 from torchmemlint.flow.ir.defuse import DefUse, definitions, operands
 from torchmemlint.flow.ir.ops import Class, Op, Unit
 from torchmemlint.flow.ir.places import Temp
+from torchmemlint.flow.models.hooks import functions
 from torchmemlint.knowledge.services import ACCELERATORS
 
 _DEBUGGING = ("debug", "dev_run", "overfit", "sanity", "dry_run", "smoke", "profile", "win32", "windows")
@@ -40,7 +41,7 @@ def idle(engine: Engine, runs: list[Run], loaders: Iterable[Loader]) -> Iterator
             continue
         if loader.name.startswith("torch_geometric.") or _makes_on_device(unit) or _is_for_single_batches(loader, runs):
             continue
-        collating = functions_of(loader.run, loader.given.get("collate_fn"))
+        collating = functions(loader.run.state, loader.given.get("collate_fn"))
         if sampling.works(data) and not any(map(places_on_device, reached(collating))):
             yield loader, False
 

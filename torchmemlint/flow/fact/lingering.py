@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.provenance import Numbers
-from torchmemlint.flow.domain.refs import Bare, Point, Ref
+from torchmemlint.flow.domain.refs import Bare, Point
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import extents, roles
 from torchmemlint.flow.fact.closing import inferring
 from torchmemlint.flow.fact.evidence import CERTAIN, Evidence
-from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.fact.logs import Event, Run, callee
 from torchmemlint.flow.fact.services import innermost
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import Continue, For, While
@@ -55,7 +55,7 @@ def lingering(engine: Engine, run: Run, evidence: Evidence) -> Iterator[Lingerin
                 continue
             large = _large(engine, one, loop, name)
             if large is not None:
-                doubts = CERTAIN if any(map(evidence.is_known, _networks(one))) else {Doubt.NETWORK_BY_USE}
+                doubts = CERTAIN if any(map(evidence.is_known, callee(one.effect))) else {Doubt.NETWORK_BY_USE}
                 yield Lingering(Point(head[call], head[call + 1 :]), name, loop, *large, evidence.cut | doubts)
 
 
@@ -91,16 +91,9 @@ def first_use(ops: list[Op], name: str) -> Op | None:
     return next((op for op in ops if isinstance(op, Bind | Unbind | Load) and op.name.text == name), None)
 
 
-def _networks(event: Event) -> frozenset[Ref]:
-    match event.effect:
-        case fx.Infer(module=value) | fx.Invoke(callee=value) | fx.InvokeMethod(receiver=value):
-            return value.refs
-    return frozenset()
-
-
 def _large(engine: Engine, event: Event, loop: For | While, name: str) -> tuple[Op, str | None] | None:
     """Return what shows that a result is large, and the network's class where it is that."""
-    for network in _networks(event):
+    for network in callee(event.effect):
         wide = extents.wide_class(engine.index.contracts, network)
         site = getattr(network, "site", None)
         if wide is not None and isinstance(site, Op):

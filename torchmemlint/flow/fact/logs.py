@@ -153,3 +153,16 @@ def logged(frame: Frame, state: State, returned: Value) -> Run:
     run = Run(frame.function, [], frame.provenance, returned, sources, state, cut=frame.cut)
     _take_down(frame.all_effects(), run)
     return run
+
+
+def callee(effect: Effect) -> frozenset[Ref]:
+    """Return what an effect runs, or calls."""
+    match effect:
+        case (
+            fx.Forward(module=value)
+            | fx.Infer(module=value)
+            | fx.Invoke(callee=value)
+            | fx.InvokeMethod(receiver=value)
+        ):
+            return value.refs
+    return frozenset()

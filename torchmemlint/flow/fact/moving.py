@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import ELEMENT
-from torchmemlint.flow.domain.kinds import Kind, Special
-from torchmemlint.flow.domain.refs import Behind, Bound, Choice, Code, Object, Point, Ref, path, root
+from torchmemlint.flow.domain.refs import Behind, Choice, Object, Point, Ref, path, root
 from torchmemlint.flow.domain.values import Value, beginnings
 from torchmemlint.flow.fact.loaders import Loader
 from torchmemlint.flow.fact.logs import Event, Run
@@ -18,6 +17,7 @@ from torchmemlint.flow.ir.control import Break, For
 from torchmemlint.flow.ir.defuse import DefUse, definitions
 from torchmemlint.flow.ir.ops import Function, Op
 from torchmemlint.flow.ir.places import SliceKey
+from torchmemlint.flow.models.hooks import functions
 from torchmemlint.immutable import immutable
 from torchmemlint.knowledge.services import ACCELERATORS
 
@@ -102,7 +102,7 @@ def makes_on_device(loader: Loader) -> bool:
     """Do functions that make the loader's items or batches put them on a device? They are there already, then."""
     unit = loader.point.chain()[0].owner.unit
     named = [f for f in unit.functions if f.name in SAMPLING or "collate" in f.name]
-    return any(map(places_on_device, reached([*named, *functions_of(loader.run, loader.given.get("collate_fn"))])))
+    return any(map(places_on_device, reached([*named, *functions(loader.run.state, loader.given.get("collate_fn"))])))
 
 
 def reached(functions: Iterable[Function]) -> list[Function]:
@@ -113,18 +113,6 @@ def reached(functions: Iterable[Function]) -> list[Function]:
         near = [*function.nested, *own, *(f for f in function.unit.functions if f.cls is None)]
         found += [f for f in near if f not in found and (f in function.nested or f.name in function.mentions)]
     return found
-
-
-def functions_of(run: Run, value: Value | None) -> Iterator[Function]:
-    """Yield the project's functions that are called where a value is."""
-    for r in value.refs if value is not None else ():
-        if type(r) is Object and r.kind is Kind.PARTIAL:
-            yield from functions_of(run, run.state.heap.get(r, Special.FUNCTION))
-        elif type(r) is Object and r.kind is Kind.INSTANCE:
-            yield from (method for name, method in r.about.cls.methods.items() if name == "__call__")
-        code: Ref = r.code if type(r) is Bound else r
-        if type(code) is Code:
-            yield code.function
 
 
 def places_on_device(function: Function) -> bool:

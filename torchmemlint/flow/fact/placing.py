@@ -24,11 +24,12 @@ from torchmemlint.flow.fact.details import Built, Placing
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.loaders import Loader
 from torchmemlint.flow.fact.logs import Met, logged
-from torchmemlint.flow.fact.moving import functions_of, goes_to_accelerator, reached
+from torchmemlint.flow.fact.moving import goes_to_accelerator, reached
 from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.fact.samples import SAMPLING, is_iterable, is_map_style, sampling
 from torchmemlint.flow.ir.ops import Class, Function, Op, Unit
+from torchmemlint.flow.models.hooks import functions
 from torchmemlint.immutable import immutable
 
 _PLACING = frozenset({"cuda", "device", "to"})
@@ -59,13 +60,13 @@ def placing(engine: Engine, units: Iterable[Unit], built: Iterable[Loader]) -> I
         for data in loader.datasets():
             cls: Class = data.about.cls
             seen.update(engine.index.order(cls))
-            held = [f for r in reachable(state, [data]) for f in functions_of(loader.run, Value(r.alone))]
+            held = [f for r in reachable(state, [data]) for f in functions(loader.run.state, Value(r.alone))]
             for method in _making(engine, cls):
                 if by is not None or method.name in SAMPLING:
                     for one in _placed(engine, method, state, _asking(engine, cls, method, data), held):
                         yield replace(one, loader=by, single=_is_single(loader))
         for handed in (loader.given.get(name) for name in _HANDED if by is not None):
-            for entry in functions_of(loader.run, handed):
+            for entry in functions(loader.run.state, handed):
                 for one in _placed(engine, entry, state, _calling(engine, entry, handed)):
                     yield replace(one, loader=by)
     for cls in (cls for unit in units for cls in unit.classes if cls not in seen and is_map_style(engine, cls)):

@@ -17,7 +17,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.closing import inferring
 from torchmemlint.flow.fact.evidence import CERTAIN
-from torchmemlint.flow.fact.logs import Run
+from torchmemlint.flow.fact.logs import Run, callee
 from torchmemlint.flow.fact.outcomes import Backward, Forward, seen_once
 from torchmemlint.flow.fact.passes import Passes
 from torchmemlint.flow.fact.place import Place
@@ -115,10 +115,6 @@ def _forwards(places: Places, passes: Passes) -> Iterator[Forward]:
 
 def module_of(effect: Effect) -> frozenset[Ref]:
     """Return the networks that a pass without gradients runs; none if they have no parameters."""
-    match effect:
-        case fx.Infer(module=value):
-            bare = (type(r) is Object and r.kind is Kind.MODULE and is_bare_class(str(r.about)) for r in value.refs)
-            return frozenset() if all(bare) else value.refs
-        case fx.Invoke(callee=value) | fx.InvokeMethod(receiver=value):
-            return value.refs
-    return frozenset()
+    called = callee(effect)
+    bare = (type(r) is Object and r.kind is Kind.MODULE and is_bare_class(str(r.about)) for r in called)
+    return frozenset() if all(bare) else called

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 
 from torchmemlint.flow.domain import effects as fx
@@ -15,7 +15,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.conditions import is_met
 from torchmemlint.flow.fact.evidence import Evidence
-from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.fact.logs import Event, Run, callee
 from torchmemlint.flow.fact.numbers import Numbers
 from torchmemlint.flow.ir.blocks import is_inside, operations
 from torchmemlint.flow.ir.control import Break, For, Return, Try, With
@@ -221,7 +221,7 @@ def _shown(engine: Engine, run: Run, evidence: Evidence, loop: fx.Repeat) -> tup
         each = Each.PHASES if deeper else Each.LOADER  # once for many passes: it costs next to nothing
         return None if deeper and backward is None else (each, Point(loop.loop.site, loop.loop.context))
     runs = [e for e in passes if type(e.effect) is not fx.Differentiate]
-    lasting = [e for e in runs if not any(_is_another(run, loop, r) for r in _callee(e.effect))]
+    lasting = [e for e in runs if not any(_is_another(run, loop, r) for r in callee(e.effect))]
     if deeper or (runs and not lasting):
         return None  # passes have a loop of their own, or each round has a network of its own
     if backward is not None:
@@ -237,18 +237,6 @@ def innermost(engine: Engine, event: Event) -> fx.Repeat | None:
             if not (isinstance(site, Op) and roles.is_of_forward(engine, site.owner)):
                 return effect
     return None
-
-
-def _callee(effect: Effect) -> Iterable[Ref]:
-    match effect:
-        case (
-            fx.Forward(module=value)
-            | fx.Infer(module=value)
-            | fx.Invoke(callee=value)
-            | fx.InvokeMethod(receiver=value)
-        ):
-            return value.refs
-    return ()
 
 
 def is_run(effect: Effect, evidence: Evidence) -> bool:

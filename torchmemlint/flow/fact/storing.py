@@ -13,7 +13,7 @@ from torchmemlint.flow.domain.heap import HOLDERS, contained, reached
 from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.refs import Behind, Object, Point, Ref, Result, Source, root
 from torchmemlint.flow.fact.evidence import Evidence
-from torchmemlint.flow.fact.logs import Run
+from torchmemlint.flow.fact.logs import Run, callee
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import Return, Yield
 from torchmemlint.flow.ir.defuse import DefUse, definitions
@@ -73,7 +73,7 @@ def teaching(run: Run, evidence: Evidence) -> Iterator[fx.Invoke | fx.InvokeMeth
     holding: set[Ref | Point] = set(_taught(run, evidence))  # what was given a network, by where it was made or itself
     for call in run.unseen():
         given = contained(run.state, call.arguments.all())
-        called = call.callee.refs if isinstance(call, fx.Invoke) else call.receiver.refs
+        called = callee(call)
         holds = {root(r) for r in (*given, *called)} | {made for r in called if (made := _made(r)) is not None}
         if not holds.isdisjoint(holding) or any(map(evidence.is_network, given)):
             holding.add(call.result)

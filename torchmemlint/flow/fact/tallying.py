@@ -8,7 +8,7 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import Object, Ref
 from torchmemlint.flow.fact.evidence import Evidence
-from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.fact.logs import Event, Run, callee
 from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.ir.blocks import is_inside
@@ -43,8 +43,7 @@ def tallied(places: Places, done: list[tuple[Run, Evidence]]) -> Iterator[Case]:
 def _metrics(run: Run) -> Iterator[tuple[Event, Object, str]]:
     """Yield the calls of metrics that keep what they are given, each with the method's name."""
     for event, call in run.calls():
-        value = call.receiver if isinstance(call, fx.InvokeMethod) else call.callee
-        for reference in value.refs:
+        for reference in callee(call):
             if _keeps(reference):
                 assert isinstance(reference, Object)
                 yield event, reference, call.name if isinstance(call, fx.InvokeMethod) else ""

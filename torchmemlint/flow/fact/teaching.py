@@ -17,7 +17,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.evidence import CERTAIN, Evidence
 from torchmemlint.flow.fact.families import is_network, missing, origin
-from torchmemlint.flow.fact.logs import Run
+from torchmemlint.flow.fact.logs import Run, callee
 from torchmemlint.flow.ir.ops import Call, CallMethod, Class, Op
 
 Doubts = frozenset[Doubt]
@@ -138,8 +138,7 @@ class Teaching:
             if not _is_of_nothing(forward.point.site):
                 yield forward.graph, forward.module.refs, forward.inputs, forward.evaluating
         for call in self._run.unseen():
-            module = call.callee if isinstance(call, fx.Invoke) else call.receiver
-            yield call.result, module.refs, self._run.provenance.parents.get(call.result, ()), call.evaluating
+            yield call.result, callee(call), self._run.provenance.parents.get(call.result, ()), call.evaluating
 
     def _doubts(self, module: Ref, evaluating: bool) -> Doubts | None:
         """Return the doubts whether nothing trains a network; None where something does, or may well do.

@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.kinds import Kind, Special
-from torchmemlint.flow.domain.refs import Bound, Code, Key, Object
+from torchmemlint.flow.domain.refs import Key, Object
 from torchmemlint.flow.domain.values import Value
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.extents import wide_class
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.ops import Call, Constant, Function, Op, Operate
+from torchmemlint.flow.models.hooks import functions
 from torchmemlint.immutable import immutable
 
 STEPS = "eval_accumulation_steps"
@@ -52,7 +53,8 @@ def collecting(engine: Engine, run: Run) -> Iterator[Collecting]:
         if name is None or settings is None or not _is_off(given.get(_SMALLER)):
             continue
         made, options = settings
-        metrics = list(_functions(run, given.get("compute_metrics")))
+        asked_for = given.get("compute_metrics")
+        metrics = list(functions(run.state, asked_for)) if asked_for is not None and not asked_for.open else []
         if not metrics or not all(_is_off(options.get(name)) for name in (STEPS, *_KEEPS_LITTLE)):
             continue
         wide = _predicts_much(engine, trainer, name, given, metrics)
@@ -109,18 +111,6 @@ def _evaluates(options: Given) -> bool:
     if strategy.known:
         return strategy.constant not in (None, False, "no")
     return bool(strategy.refs) and not any(r.symbolic or str(r).find(".NO") >= 0 for r in strategy.refs)
-
-
-def _functions(run: Run, value: Value | None) -> Iterator[Function]:
-    """Yield the functions that a value is, also those of partials; nothing if it may be something else."""
-    if value is None or value.open or value.known:
-        return
-    for r in value.each():
-        if type(r) is Object and r.kind is Kind.PARTIAL:
-            yield from _functions(run, run.state.heap.get(r, Special.FUNCTION))
-        code = r.code if type(r) is Bound else r
-        if type(code) is Code:
-            yield code.function
 
 
 def _predicts_much(engine: Engine, trainer: Object, name: str, given: Given, metrics: list[Function]) -> Op | None:

@@ -10,7 +10,7 @@ from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, State
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.refs import Behind, Bound, Code, Graph, Key, Loop, Object, Point, Ref, extended
-from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, of, tensor
+from torchmemlint.flow.domain.values import PLAIN, Value, of, tensor
 from torchmemlint.flow.ir.ops import Function
 from torchmemlint.flow.models import containers
 
@@ -38,14 +38,16 @@ def handle(site: CallSite, owner: Ref, kind: str) -> Value:
     return of(made)
 
 
-def functions(state: State, hook: Value) -> Iterator[Function]:
-    """Yield the functions of the project that a hook may be."""
-    for r in hook.each():
+def functions(state: State, hook: Value | None) -> Iterator[Function]:
+    """Yield the functions of the project that are called where a value is, as a hook."""
+    for r in hook.each() if hook is not None else ():
         code = r.code if type(r) is Bound else r
         if type(code) is Code:
             yield code.function
         elif type(r) is Object and r.kind is Kind.PARTIAL:
-            yield from functions(state, state.heap.get(r, Special.FUNCTION) or UNKNOWN)
+            yield from functions(state, state.heap.get(r, Special.FUNCTION))
+        elif type(r) is Object and r.kind is Kind.INSTANCE and "__call__" in r.about.cls.methods:
+            yield r.about.cls.methods["__call__"]
 
 
 def _run_unseen(frame: Frame, state: State, target: Ref, hook: Value, point: Point) -> None:
