@@ -35,14 +35,8 @@ def circles(places: Places, engine: Engine, done: Iterable[tuple[Run, Evidence]]
                 through = run.provenance.ancestors(effect.sources)
                 begun = [one.point.chain()[0] for one in run.effects(fx.Forward) if one.graph in through]
                 handed = any(repeat.loop in e.loops and call.arguments.all() for e, call in run.calls())
-                yield Case(
-                    places.of(chain[0]),
-                    "TML112",
-                    evidence.cut | ({Doubt.GIVEN} if handed else frozenset()),
-                    loop=places.of(repeat.loop.site),
-                    graphs=tuple(map(places.of, begun[:1])),
-                    calls=tuple(map(places.of, chain[1:])),
-                )
+                doubts, graphs = evidence.cut | ({Doubt.GIVEN} if handed else set()), tuple(map(places.of, begun[:1]))
+                yield places.at(effect.point, "TML112", doubts, loop=places.of(repeat.loop.site), graphs=graphs)
 
 
 def _is_reset(run: Run, event: Event) -> bool:

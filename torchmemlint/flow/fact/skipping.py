@@ -110,13 +110,12 @@ class _Reader:
         assert isinstance(op, Op)
         begun = places.begun(self._run, self._evidence, frozenset().union(*names.values()))
         bound = caught is None and all(_is_bound(loop, op, name) and not _is_read(loop, name) for name in names)
-        return Case(
-            places.of(op),
+        return places.at(
+            hold.point,
             "TML113",
             doubts | self._evidence.cut,
             loop=places.of(loop),
             graphs=begun,
-            calls=tuple(map(places.of, hold.point.chain()[1:])),
             backward=places.first(backward.point),
             about=Skipped(tuple(sorted(names)), caught is not None, bound),
         )
