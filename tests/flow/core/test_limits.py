@@ -261,6 +261,41 @@ def test_what_a_run_that_was_too_long_may_train(monkeypatch: pytest.MonkeyPatch)
     assert found({"trainer.py": text, "main.py": main}) == {("trainer.py", text.count("\n"), "TML201")}
 
 
+JUDGING = """
+def judge(net, data):
+    right = 0
+    for x, y in data:
+        right += (net(x).argmax() == y).sum().item()
+    return right
+"""
+
+
+@pytest.mark.parametrize(
+    ("net", "guard", "expected"),
+    [
+        ("torch.nn.Linear(300, 300)", "", {("judging.py", 5, "TML201")}),
+        ("Net()", "", {("judging.py", 5, "TML201")}),
+        ("torch.nn.DataParallel(Net()) if wide else Net()", "", {("judging.py", 5, "TML201")}),
+        ("Net()", "with torch.no_grad(): ", set()),
+        ("len", "", set()),
+    ],
+)
+def test_the_networks_that_a_run_gives_which_is_too_long(
+    net: str, guard: str, expected: set[tuple[str, int, str]]
+) -> None:
+    """What it calls is run by itself, in another file, too, with the networks and in the mode of the call."""
+    calls = _doubling(22).rpartition("Calls()")[0]
+    nets = (
+        "import torch\n\nclass Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.layer = torch.nn.Linear(300, 300)\n\n    def forward(self, x):\n        return self.layer(x)\n"
+    )
+    main = (
+        f"import torch\nfrom nets import Net\nfrom judging import judge\n\n{calls}\n"
+        f"def main(data, wide):\n    net = {net}\n    Calls().m21(data)\n    {guard}print(judge(net, data))\n"
+    )
+    assert found({"nets.py": nets, "judging.py": f"import torch{JUDGING}", "main.py": main}) == expected
+
+
 @pytest.mark.parametrize(("name", "expected"), [("grad_mode", {"TML201"}), ("grad", set())])
 def test_a_run_that_is_too_long_shows_no_waste_where_its_files_differentiate(name: str, expected: set[str]) -> None:
     factors = f"from torch.autograd import {name}\n\ndef factors(x, w):\n    return {name}(x, w)\n\n"
@@ -281,7 +316,7 @@ def test_what_a_run_called_that_was_too_long_comes_last(monkeypatch: pytest.Monk
     assert unit is not None
     index.add(unit)
     engine = machine.Engine(index)
-    engine.begin((), {}, 10_000)
+    engine.begin((), {}, {}, 10_000)
     names = [run.entry.name for run in runs(engine, [unit], lambda names: False, lambda name: False)]
     assert set(names) > {"judge", "step0", "step1"}
     assert names.index("judge") < names.index("step0")

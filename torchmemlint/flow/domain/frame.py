@@ -228,6 +228,9 @@ class Machine(Protocol):
     def leave(self, function: Function, mode: Mode | ModeOf) -> None:
         """Note that a function was called in a mode, but not followed."""
 
+    def give(self, function: Function, bound: dict[Ref, Value]) -> None:
+        """Note which networks a function is given that may have to be run by itself."""
+
     def is_to_repeat(self, frame: Frame, function: Function) -> bool:
         """Does a call begin a circle of functions that call each other, and is nothing yet that repeats it?"""
 

@@ -37,6 +37,8 @@ def apply(
         return NOTHING  # the least that a call within itself may give
     if too_much:
         machine.leave(function, state.mode)
+    if too_much or function.name == _INIT:
+        machine.give(function, bound)  # its object's methods may have to be run by themselves
     if too_much or repeats:
         given = sources_of(state, arguments.all())
         return Value(graph=computed(frame, state, given, point), open=True)
@@ -52,7 +54,10 @@ def apply(
             return inline(frame, state, function, bound, point)
         if not yields and machine.is_to_repeat(frame, function):
             return _repeated(frame, state, summary, bound, point)
-        return Substitution(frame, state, bound, point).apply(summary, yields)
+        result = Substitution(frame, state, bound, point).apply(summary, yields)
+        if machine.is_exhausted():
+            machine.give(function, bound)
+        return result
     finally:
         machine.active.pop()
 

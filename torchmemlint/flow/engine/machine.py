@@ -17,6 +17,7 @@ from torchmemlint.flow.domain.refs import Code, Globals, Input, Key, Object, Poi
 from torchmemlint.flow.domain.values import NO_CONSTANT, NOTHING, PLAIN, SOME, UNKNOWN, Value, constant, of, symbol
 from torchmemlint.flow.engine import access, calls, control, decorating, following, holding, loops
 from torchmemlint.flow.engine.binding import Binding
+from torchmemlint.flow.engine.given import Networks, networks
 from torchmemlint.flow.engine.places import MODULE_NAME
 from torchmemlint.flow.engine.store import Store
 from torchmemlint.flow.engine.summaries import summarised
@@ -55,6 +56,7 @@ class Engine:
     called: dict[Function, Mode] = field(default_factory=dict)  # by another function of the project, in which mode
     left: dict[Function, Mode] = field(default_factory=dict)  # by a run that was cut, and in which mode
     unsure: set[Function] = field(default_factory=set)  # of that, by a run that may be begun in another mode
+    given: dict[Function, Networks] = field(default_factory=dict)  # networks, by a call that was not followed
     _modules: dict[Unit, tuple[Frame, State]] = field(default_factory=dict)
     _programs: dict[Unit, tuple[Frame, State]] = field(default_factory=dict)
     _imported: dict[Unit, list[Unit]] = field(default_factory=dict)
@@ -89,9 +91,16 @@ class Engine:
             found = self.end_of(code.function.unit).heap.get(code, place)
         return UNKNOWN if found is None else found
 
-    def begin(self, called: Mapping[Function, Mode], left: Mapping[Function, Mode], work: int) -> None:
+    def begin(
+        self,
+        called: Mapping[Function, Mode],
+        left: Mapping[Function, Mode],
+        given: Mapping[Function, Networks],
+        work: int,
+    ) -> None:
         """Begin with other files: what is known of them so far is that these functions are called."""
         self.called, self.left, self.unsure, self._left = dict(called), dict(left), set(), work
+        self.given = dict(given)
         self._summaries.begin()
 
     def imported(self, units: Iterable[Unit]) -> set[Unit]:
@@ -280,6 +289,11 @@ class Engine:
     def leave(self, function: Function, mode: Mode | ModeOf) -> None:
         """Note that a function was called in a mode, but not followed."""
         following.note(self.left, [(function, mode)])
+
+    def give(self, function: Function, bound: Binding) -> None:
+        """Note which networks a function is given that may have to be run by itself."""
+        if function not in self.given and (found := networks(self.index, bound)):
+            self.given[function] = found
 
     def _note_calls(self, frame: Frame) -> None:
         """Note what a run from outside has called: what it shows is doubted if it was not run to its end."""

@@ -9,7 +9,7 @@ from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import ClassRef, Code, External, Globals, Input, Object, Point
 from torchmemlint.flow.domain.values import Value, of, symbol
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.ir.ops import Function, Parameter, Passing
+from torchmemlint.flow.ir.ops import Class, Function, Parameter, Passing
 from torchmemlint.flow.models import settings
 
 _MAKERS = (ClassRef, Code, External)
@@ -19,7 +19,7 @@ def given(engine: Engine, state: State, function: Function, skip: int) -> Argume
     """Return what the parameters of an entry are: symbols, but for those whose annotation says what they are."""
     result = Arguments()
     for parameter in function.parameters[skip:]:
-        value = _annotated(engine, state, function, parameter)
+        value = _annotated(engine, state, function, parameter) or _network(engine, state, function, parameter)
         if value is None:
             value = settings.option(function, parameter.name) or _maker(engine, state, function, parameter)
         elif parameter.has_default:
@@ -34,6 +34,16 @@ def given(engine: Engine, state: State, function: Function, skip: int) -> Argume
             case Passing.STARS:
                 result.stars = value
     return result
+
+
+def _network(engine: Engine, state: State, function: Function, parameter: Parameter) -> Value | None:
+    """Return the network that a call gives which was not followed."""
+    kind = engine.given.get(function, {}).get(parameter.name)
+    if kind is None or parameter.passing in (Passing.STAR, Passing.STARS):
+        return None
+    if isinstance(kind, Class):
+        return engine.unseen_instance(state, kind, function)
+    return of(Object.of(Kind.MODULE, function, (), f"{kind}:{parameter.name}"))
 
 
 def _maker(engine: Engine, state: State, function: Function, parameter: Parameter) -> Value:

@@ -10,7 +10,7 @@ from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.refs import Point
 from torchmemlint.flow.engine.following import note
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.fact import roles
+from torchmemlint.flow.fact import giving, roles
 from torchmemlint.flow.fact.accelerated import accelerated
 from torchmemlint.flow.fact.activating import out_of_place
 from torchmemlint.flow.fact.arrivals import Arrivals
@@ -82,15 +82,18 @@ def outcome(
         engine.index.add(unit)
     called: dict[Place, Mode] = {}
     left: dict[Place, Mode] = {}
+    given: dict[Place, giving.Placed] = {}
     for user in users:
         note(called, user.called.items())
         note(left, user.left.items())
+        given = {**user.given, **given}
     places = Places(sources)
     work = _LEAST_WORK + sum(len(sources.text(path)) for path in files) // _BYTES_OF_WORK
     functions = {places.of_span(unit, f.span): f for unit in units for f in unit.functions}
     engine.begin(
         {f: called[place] for place, f in functions.items() if place in called},
         {f: left[place] for place, f in functions.items() if place in left},
+        {f: networks for place, f in functions.items() if (networks := giving.found(sources, given.get(place, {})))},
         work,
     )
     done = [(run, Evidence(engine, run)) for run in _watched(engine, runs(engine, units, named, quietly))]
@@ -170,6 +173,7 @@ def outcome(
         {places.of_span(f.unit, f.span): mode for f, mode in engine.called.items()},
         calling(engine, done, programs),
         {places.of_span(f.unit, f.span): mode for f, mode in engine.left.items() if f not in engine.unsure},
+        {places.of_span(f.unit, f.span): giving.placed(places, one) for f, one in engine.given.items()},
         frozenset(mentions(units)),
         frozenset(map(sources.path, engine.imported(units))),
         frozenset(sources.sought),

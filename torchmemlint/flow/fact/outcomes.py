@@ -175,6 +175,7 @@ class Outcome:
     called: Mapping[Place, Mode] = field(default_factory=dict)  # functions, and in which mode
     calling: Mapping[str, frozenset[Calling]] = field(default_factory=dict)  # methods, by their names alone
     left: Mapping[Place, Mode] = field(default_factory=dict)  # functions, by runs that were cut, and in which mode
+    given: Mapping[Place, Mapping[str, Place | str]] = field(default_factory=dict)  # networks, by calls not followed
     mentioned: frozenset[str] = frozenset()  # by their functions: names
     files: frozenset[Path] = frozenset()  # that were run, or might have been
     sought: frozenset[str] = frozenset()  # where it was looked for files
@@ -184,4 +185,4 @@ class Outcome:
 
     def for_others(self) -> Outcome:
         """What the runs of other files ask for."""
-        return Outcome(called=self.called, left=self.left, mentioned=self.mentioned)
+        return Outcome(called=self.called, left=self.left, given=self.given, mentioned=self.mentioned)
