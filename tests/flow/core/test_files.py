@@ -187,3 +187,51 @@ def test_a_script_that_speaks_of_no_device_in_any_of_its_files() -> None:
 
     assert little(networks) == [True]
     assert little(networks.replace("super().__init__()", "super().__init__()\n        self.cuda()")) == [False]
+
+
+NETS = """import torch
+
+class Net:
+    def __new__(cls, kind):
+        return Wide() if kind == "wide" else Deep(kind)
+
+class Wide(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(300, 300)
+
+    def forward(self, x):
+        return self.layer(x)
+
+class Deep(Wide):
+    def __new__(cls, kind):
+        return super().__new__(cls)
+
+    def __init__(self, kind):
+        super().__init__()
+
+    def forward(self, x):
+        return self.layer(self.layer(x))
+"""
+MEASURING = """import nets
+
+class Measure:
+    def __init__(self, kind):
+        self.net = nets.Net(kind)
+        self.kept = []
+
+    def measure(self, data):
+        for x in data:
+            self.kept.append(self.net(x){read})
+
+def main(kind, data):
+    Measure(kind).measure(data)
+"""
+
+
+def test_a_class_whose_new_makes_objects_of_others() -> None:
+    """It is a factory. One that asks its base class for the object makes one of its own."""
+    kept = {("main.py", 10, "TML201")}
+    assert found({"nets.py": NETS, "main.py": MEASURING.format(read=".argmax().item()")}) == kept
+    guarded = MEASURING.format(read=".argmax().item()").replace("def measure", "@torch.no_grad()\n    def measure")
+    assert found({"nets.py": NETS, "main.py": f"import torch\n{guarded}"}) == set()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State
@@ -29,6 +31,7 @@ from torchmemlint.flow.models import containers, modules, tensors, trainers
 from torchmemlint.flow.names.index import is_abstract
 
 _KEEPING = "cached_property"
+_MAKING = frozenset({"__new__", "super"})  # what a `__new__` mentions that makes an object of its class
 
 
 def code_of(function: Function) -> Code:
@@ -239,8 +242,13 @@ def item_setter(frame: Frame, state: State, base: Value) -> Value | None:
 
 
 def construct(frame: Frame, state: State, cls_ref: ClassRef, arguments: Arguments, point: Point) -> Value:
-    """Return a new instance of a class of the project."""
+    """Return a new instance of a class of the project, or what its `__new__` gives that makes none of it."""
     index = frame.machine.index
+    new = index.method(cls_ref.cls, "__new__")
+    if new is not None and _MAKING.isdisjoint(new.mentions):
+        code = Code.of(new, _frame_of(frame, cls_ref, new))
+        given = [of(cls_ref), *arguments.positional]
+        return frame.machine.call(frame, state, of(code), replace(arguments, positional=given), point)
     made = Object.of(Kind.INSTANCE, point.site, point.context, cls_ref)
     begin(frame, state, made, point)
     if is_of_library(frame, cls_ref.cls):
