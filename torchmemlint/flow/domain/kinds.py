@@ -27,6 +27,7 @@ class Special(enum.Enum):
     FUNCTION = "function"  # of a partial: what it calls
     GRAPH = "graph"  # of a tensor that was changed in place: what was added to its graph
     CACHED = "cached"  # of a function: the results that a decorator keeps
+    HANDED = "handed"  # of an object of the project: code that is not seen has it
     GIVEN = "given"  # of an object of the project: what holds the arguments that a library's constructor is given
     OUTPUTS = "outputs"  # of an object: what its steps returned, where the framework that calls them keeps it
     SENT = "sent"  # of a generator: what is sent into it

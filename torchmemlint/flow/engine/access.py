@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.flow.domain.arguments import Arguments
-from torchmemlint.flow.domain.effects import Load, Renew
+from torchmemlint.flow.domain.effects import Renew
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import BOXES, ELEMENT, Mode, State, elements, load, reached
 from torchmemlint.flow.domain.kinds import Kind, Special
@@ -53,7 +53,7 @@ from torchmemlint.flow.engine import instances, lazy
 from torchmemlint.flow.engine.lazy import is_short
 from torchmemlint.flow.engine.loops import run_loop
 from torchmemlint.flow.ir.places import SOME_PART, SliceKey
-from torchmemlint.flow.models import containers, contracted, gradients, modules, namespaces, tensors
+from torchmemlint.flow.models import containers, contracted, gradients, handing, modules, namespaces, tensors
 from torchmemlint.flow.models.parameters import parameter
 
 _CARRIERS = (Graph, Bare, Part, Result, Derived, Phi, Slot)
@@ -123,7 +123,8 @@ def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: st
         known = frame.machine.index.resolve(qualified)
         return loaded(state, known) if known is not None else of(External.of(qualified))
     if type(holder) is Object:
-        own = state.heap.get(holder, name)
+        edges = state.heap.edges(holder)
+        own = edges.get(name)
         if holder.kind in BOXES:
             if own is not None:
                 return containers.marked(own, containers.through(base))
@@ -138,7 +139,7 @@ def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: st
                 return UNKNOWN  # no sequence has it: something else is meant
             return containers.marked(elements(state, holder), containers.through(base))
         if own is not None:
-            return own
+            return handing.read(frame, state, holder, name, own, point) if Special.HANDED in edges else own
         if holder.kind is Kind.INSTANCE:
             return instances.attribute(frame, state, holder, name, point)
         if holder.kind is Kind.MODULE:
@@ -186,7 +187,7 @@ def _behind(frame: Frame, state: State, holder: Ref, base: Value, name: Key, poi
     if name == "grad_fn" and base.graph:
         differentiate(frame, state, base.graph, point, True)  # who walks through the graph needs it
     if own is None and _is_read_by_caller(frame, state, holder, name, item):
-        own = _asked(frame, state, symbol(holder), name, item, point, holder)
+        own = handing.asked(frame, state, symbol(holder), name, item, point, holder)
         if not item and name in tensors.NO_GRAPH_ATTRIBUTES:
             return own  # without the graph of what it is read from
     if own is None and not item and name in tensors.NO_GRAPH_ATTRIBUTES and type(holder) is not Globals:
@@ -201,15 +202,6 @@ def _behind(frame: Frame, state: State, holder: Ref, base: Value, name: Key, poi
     return with_graph(found, rest) if rest else found
 
 
-def _asked(
-    frame: Frame, state: State, base: Value, key: Key, item: bool, point: Point, holder: Ref | None = None
-) -> Value:
-    result = Result.of(point.site, point.context, holder)
-    frame.arise(result)
-    frame.log(Load(point, key, base, item, state.mode, result))
-    return symbol(result)
-
-
 def slice_of(frame: Frame, state: State, base: Value, point: Point, key: SliceKey) -> Value:
     """Return a slice. Of something symbolic, only a caller knows whether that is a list.
 
@@ -217,7 +209,7 @@ def slice_of(frame: Frame, state: State, base: Value, point: Point, key: SliceKe
     """
     if frame.entry or not base.refs or not all(holder.symbolic for holder in base.refs):
         return containers.part_of(frame, state, base, point, key)
-    part = _asked(frame, state, base, Special.PART, True, point)
+    part = handing.asked(frame, state, base, Special.PART, True, point)
     for result in part.refs:
         frame.provenance.derive(result, (s for s in base.graph if s not in base.refs and isinstance(s, _CARRIERS)))
     return part
@@ -226,7 +218,7 @@ def slice_of(frame: Frame, state: State, base: Value, point: Point, key: SliceKe
 def rest_of(frame: Frame, state: State, base: Value, point: Point, start: int) -> Value:
     """Return what a call gives beside its first results. If nobody has seen it, it is another result than the first."""
     if not frame.entry:
-        return _asked(frame, state, base, Special.REST, True, point)
+        return handing.asked(frame, state, base, Special.REST, True, point)
     if base.refs and all(type(r) is Result for r in base.refs):
         return item(frame, state, base, start, point)
     return containers.part_of(frame, state, base, point, SliceKey(start=start))

@@ -20,6 +20,7 @@ from torchmemlint.flow.engine.loops import note_loop
 from torchmemlint.flow.engine.noting import Noting
 from torchmemlint.flow.ir.blocks import missed
 from torchmemlint.flow.ir.control import For, If
+from torchmemlint.flow.models import handing
 
 # Only taken down: no work.
 _NOTED = fx.TAKEN_DOWN | {fx.Infer, fx.Serve, fx.Use}
@@ -131,7 +132,9 @@ class Substitution(Noting):
         base, machine = self.value(effect.base), self.frame.machine
         frame, state, point, key = self.frame, self.state, self.at(effect), self.key(effect.key)
         with_mode = self._enter(effect.mode)
-        if effect.key is Special.ELEMENT and isinstance(effect.point.site, For):
+        if type(effect.result.read) is Object:
+            value = handing.asked(frame, state, base, effect.key, effect.item, point, next(iter(base.each()), None))
+        elif effect.key is Special.ELEMENT and isinstance(effect.point.site, For):
             value = machine.advance(frame, state, base, point)
         elif effect.item:
             value = machine.item(frame, state, base, key, point)

@@ -82,6 +82,7 @@ class Evidence:
         self.differentiated_in: dict[Source, set[Loop]] = {}
         self.evaluated_at: dict[Ref, Point] = {}
         self.for_more: set[Source] = set()  # differentiated, but only by what creates a graph for another one
+        self._filled = {load.result for load in run.effects(fx.Load)}  # perhaps, by code that was not seen
         self._through: list[tuple[set[Source], set[Source]]] = []  # by one backward pass, and which calls of that
         self.readings: dict[Reading, set[Source]] = {}
         self.read: dict[Reading, set[Source]] = {}  # and not what that is made from
@@ -196,6 +197,8 @@ class Evidence:
         near = {s for s in provenance.ancestors(sources, parts=False) if self._may_record(s)}
         self._through.append((through, near))
         self.passing.update(*(self.callees.get(root(s), ()) for s in near))
+        if not through.isdisjoint(self._filled):
+            return  # code that was not seen may have put the graph there
         begins = {s for s in near if self._is_of_network(s)} or {s for s in near if root(s) not in self.made} or near
         first = {s for s in begins if begins.isdisjoint(self._above(s) | self._above(root(s)))}
         alike = {frozenset(self.callees.get(root(s), ())) for s in first if type(root(s)) is Result}
@@ -247,9 +250,7 @@ class Evidence:
         if source in self.arrays and not (kind is Graph and source in self.differentiated | self.detached):
             return None
         mode = self.cut | {Doubt.MODE} if self._is_mode_open(source) else self.cut
-        if kind is Graph:
-            return mode
-        if source in self.proven or source in self.wholes:
+        if kind is Graph or source in self.proven or source in self.wholes:
             return mode
         if source in self.passed or (source in self.predictions and source in self.differentiated):
             return mode | {Doubt.PASSED_ON}

@@ -10,6 +10,7 @@ from torchmemlint.flow.domain.heap import BOXES, State, contained, reachable, vi
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.refs import Behind, Bound, Code, Leaf, Object, Parameters, Point, Ref
 from torchmemlint.flow.domain.values import PLAIN, TRUE, Value, constant
+from torchmemlint.flow.models.handing import hand_over
 
 TRAINING = "training"  # the attribute of a module that says in which mode it is
 SWITCHES = {Evidence.EVALUATING: TRUE, Evidence.TRAINING: constant(False), Evidence.RESTORED: PLAIN}
@@ -174,6 +175,7 @@ def hand(frame: Frame, state: State, given: Iterable[Value], point: Point) -> No
 
     Whether what a caller gave is one of these is for the caller to say.
     """
+    hand_over(state, given)
     for r in sorted(contained(state, given), key=lambda r: r.serial):
         if (
             is_network(frame, r)

@@ -2,7 +2,7 @@
 
 Sources: torch's documentation of `no_grad` ("This context manager is thread local; it will not affect computation in
 other threads"); Python's of `threading`, `multiprocessing`, `concurrent.futures` and `asyncio` for where a function and
-its arguments stand.
+its arguments stand. `Process.start` (multiprocessing/process.py) and `Thread.run` (threading.py) delete both in the end.
 """
 
 from __future__ import annotations
@@ -116,6 +116,8 @@ def method(site: CallSite, target: Object, name: str) -> Value | None:
     """Return the value of a method of a pool, thread, process or what makes them; None for other objects."""
     about = _called(str(target.about))
     if about in _STARTED:
+        if name == "join":
+            _release(site, target, about)  # it has ended
         return _started(site, target, about) if name == "start" else None
     if about.startswith(_CONTEXTS):
         model = FUNCTIONS.get(f"multiprocessing.{name}")
@@ -150,7 +152,16 @@ def _pooled(site: CallSite, about: str, name: str) -> Value | None:
 def _started(site: CallSite, target: Object, about: str) -> Value:
     held = site.state.heap
     arguments = Arguments(star=held.get(target, "args"), stars=held.get(target, "kwargs"))
-    return _running(about)(site, held.get(target, "function") or UNKNOWN, arguments)
+    value = _running(about)(site, held.get(target, "function") or UNKNOWN, arguments)
+    if not about.startswith(_THREADS):
+        _release(site, target, about)
+    return value
+
+
+def _release(site: CallSite, target: Object, about: str) -> None:
+    """Let go of what is run: a process does so when it has started, a thread when it ends."""
+    for name in _STARTED[about]:
+        site.state.heap.remove(target, name)
 
 
 def _running(about: str) -> Callable[[CallSite, Value, Arguments], Value]:
