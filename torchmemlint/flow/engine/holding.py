@@ -29,7 +29,7 @@ Step = tuple[Ref, Key, Value]  # who holds what, under which name
 def note(frame: Frame, state: State) -> None:
     """Log the circles among what a function has made, and the networks of earlier iterations that are still held."""
     objects = [r for r in state.heap.table if type(r) is Object and r.kind in _HOLDING]
-    made_here = [made for made in objects if _begun_by(frame, made) is frame.function]
+    made_here = sorted((made for made in objects if _begun_by(frame, made) is frame.function), key=lambda r: r.serial)
     in_circles: set[Ref] = set()
     for made in made_here:
         if made.kind is Kind.INSTANCE and not made.older and made.context == frame.context and made not in in_circles:

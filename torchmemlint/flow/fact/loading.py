@@ -15,6 +15,7 @@ from torchmemlint.flow.domain.provenance import Numbers
 from torchmemlint.flow.domain.refs import Bare, Object, Point, Ref, is_outside, root
 from torchmemlint.flow.domain.values import PLAIN, Value
 from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.files import file_in_program, is_for_ranks, path_given
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import CallMethod, Constant, Function, Op
@@ -39,6 +40,7 @@ class Load:
     saved: Point | None = None  # where it, or what is computed from it, is saved to another file
     returned: bool = False  # is it given to callers that are not in view?
     adopted: bool = False  # did some of its tensors become parameters as they are?
+    own: bool = False  # has the program itself saved it before?
     open: bool = False  # is more done with it than that it is copied, or read as numbers?
     # The runs of it, with where it is copied.
     seen: list[tuple[Run, Evidence, Event, list[Event]]] = field(default_factory=list, repr=False)
@@ -59,7 +61,8 @@ class Loading:
         for load in self.loads.values():
             file = (load.op.owner, _file(load.op))
             wanted = load.as_saved and not load.adopted  # where the parameters are wanted, that is
-            if wanted and file not in self._settled and "quantize_dynamic" not in load.op.owner.mentions:
+            own = load.own and not is_for_ranks(load.op.owner.unit)
+            if wanted and not own and file not in self._settled and "quantize_dynamic" not in load.op.owner.mentions:
                 yield load
 
     @property
@@ -69,16 +72,19 @@ class Loading:
 
     def _collect(self, run: Run, evidence: Evidence) -> None:
         read: dict[Point, Load] = {}
+        written: set[object] = set()
         for event, effect in run.met(fx.Serve):
             if not effect.point.chain():
                 continue
             op = effect.point.chain()[0]
             if effect.name == known.SAVING:
                 self._settled.add((op.owner, _file(op, 1)))
+                written.add(file_in_program(effect.point.chain(), 1))
                 self._saved.append(_is_on_host(run, effect, op))
             if effect.name in known.LOADERS:
-                read[effect.point] = self._read(op, effect.name)
-                read[effect.point].seen.append((run, evidence, event, []))
+                load = read[effect.point] = self._read(op, effect.name)
+                load.seen.append((run, evidence, event, []))
+                load.own |= file_in_program(effect.point.chain(), 0) in written - {None}
         if read:
             _Fates(run, evidence, read).note()
 
@@ -232,9 +238,8 @@ def _is_as_saved(op: Op, position: int) -> bool:
 
 def _file(op: Op, position: int = 0) -> object:
     """Return which file a call reads or saves, as written."""
-    given = [a for a in getattr(op, "arguments", ()) if a.name in ("", "f", "url")]
-    plain = [a for a in given if a.name] or given[position:]
-    return definitions(op.owner).written(plain[0].temp) if plain else None
+    temp = path_given(op, position)
+    return None if temp is None else definitions(op.owner).written(temp)
 
 
 def _is_on_host(run: Run, effect: fx.Serve, op: Op) -> bool:
