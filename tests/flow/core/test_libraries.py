@@ -138,3 +138,30 @@ def test_a_file_that_a_library_uses() -> None:
         (case,) = (case for case in cases(files) if case.code == "TML201")
         assert (case.file, case.line) == ("package/apart.py", 6)
         assert (Doubt.MENTIONED in case.doubts) is is_named
+
+
+def test_who_names_a_class_may_call_its_objects_with_gradients_off() -> None:
+    """A call of an object does not name `__call__`."""
+    paint = """import torch
+from diffusers import StableDiffusionPipeline
+
+class Painter(StableDiffusionPipeline):
+    def __call__(self, noise, steps):
+        for step in steps:
+            noise = self.unet(noise, step, return_dict=False)[0]
+        return noise
+"""
+    serve = """import torch
+from paint import {}
+
+class Server:
+    def __init__(self, pipe):
+        self.pipe = pipe
+
+    def answer(self, noise):
+        with torch.no_grad():
+            if isinstance(self.pipe, {}):
+                return self.pipe(noise, range(10))
+"""
+    for name, lines in (("Painter", set()), ("StableDiffusionPipeline", {("paint.py", 7, "TML201")})):
+        assert found({"paint.py": paint, "serve.py": serve.format(name, name)}) == lines

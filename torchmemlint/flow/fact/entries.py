@@ -95,7 +95,8 @@ def _is_met(
 ) -> bool:
     """Does code that was not followed to a function name it, and perhaps call it with gradients off?"""
     cls = function.cls
-    if function in engine.unsure or named({function.name} if cls is None else {function.name, cls.name}):
+    names = {function.name} if cls is None else {function.name, cls.name} - {"__call__"}  # a call does not name that
+    if function in engine.unsure or named(names):
         return True
     if cls is None:
         return False

@@ -72,19 +72,20 @@ class Loading:
 
     def _collect(self, run: Run, evidence: Evidence) -> None:
         read: dict[Point, Load] = {}
-        written: set[object] = set()
+        written: list[tuple[object, Event]] = []
         for event, effect in run.met(fx.Serve):
             if not effect.point.chain():
                 continue
             op = effect.point.chain()[0]
             if effect.name == known.SAVING:
                 self._settled.add((op.owner, _file(op, 1)))
-                written.add(file_in_program(effect.point.chain(), 1))
+                written.append((file_in_program(effect.point.chain(), 1), event))
                 self._saved.append(_is_on_host(run, effect, op))
             if effect.name in known.LOADERS:
                 load = read[effect.point] = self._read(op, effect.name)
                 load.seen.append((run, evidence, event, []))
-                load.own |= file_in_program(effect.point.chain(), 0) in written - {None}
+                file = file_in_program(effect.point.chain(), 0)
+                load.own |= any(file == saved and _is_led_to(event, by) for saved, by in written if file is not None)
         if read:
             _Fates(run, evidence, read).note()
 
@@ -174,6 +175,11 @@ class _Fates:
             if (point := file_of(source)) is not None and point in self.read:
                 found.add(point)
         return found
+
+
+def _is_led_to(event: Event, other: Event) -> bool:
+    """Does one thing happen whenever another has happened before, as far as tests decide it?"""
+    return event.branches.items() <= other.branches.items()
 
 
 def outliving(run: Run) -> set[Ref]:

@@ -2,7 +2,7 @@
 
 Sources: torch's documentation of `no_grad` ("This context manager is thread local; it will not affect computation in
 other threads"); Python's of `threading`, `multiprocessing`, `concurrent.futures` and `asyncio` for where a function and
-its arguments stand. `Process.start` (multiprocessing/process.py) and `Thread.run` (threading.py) delete both in the end.
+its arguments stand. `Process.start` (multiprocessing/process.py) and `Thread.run` (threading.py) delete both at last.
 """
 
 from __future__ import annotations
