@@ -128,7 +128,7 @@ class Heap:
 
     def remove(self, holder: Ref, key: Key) -> None:
         """Remove an edge, if it is there."""
-        if self.get(holder, key) is not None:
+        if key in self.table.get(holder, _EMPTY):
             del self._own(holder)[key]
 
     def drop(self, holder: Ref) -> Mapping[Key, Value]:
@@ -204,18 +204,23 @@ class State:
                 continue
             if edges is None:
                 if holder.symbolic and mine is not None and Special.BODY not in mine:
-                    for key, value in list(mine.items()):
+                    heap.remove(holder, Special.LAST)
+                    for key, value in list(heap.edges(holder).items()):
                         heap.put(holder, key, join(value, unwritten(holder, key)))
                 continue
             if mine is None:
                 if holder.symbolic and Special.BODY not in edges:
                     for key, value in edges.items():
-                        heap.put(holder, key, join(unwritten(holder, key), value))
+                        if key is not Special.LAST:
+                            heap.put(holder, key, join(unwritten(holder, key), value))
                 else:
                     other._owned.discard(holder)
                     heap.share(holder, edges)
                 continue
             symbolic = holder.symbolic and Special.BODY not in mine
+            if (Special.LAST in mine) is not (Special.LAST in edges):
+                heap.remove(holder, Special.LAST)
+                edges = {key: value for key, value in edges.items() if key is not Special.LAST}
             for key, value in edges.items():
                 old = mine.get(key)
                 if old is None:

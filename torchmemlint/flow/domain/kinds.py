@@ -12,6 +12,7 @@ class Special(enum.Enum):
     """Keys of edges that are no attribute and no constant key of the program."""
 
     ELEMENT = "[]"  # every element that no constant key names
+    LAST = "last"  # of a list: what was added to it at its end, with nothing else since
     MADE = "made"  # the site has made this object in the current run
     FROZEN = "frozen"  # of a module: its parameters do not require gradients
     TAUGHT = "taught"  # of a module: its gradients are used

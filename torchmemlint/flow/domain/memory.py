@@ -35,7 +35,6 @@ from torchmemlint.flow.domain.refs import (
 )
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join, of, with_graph
 
-_NO_HOLDERS = (External, Method)
 _OF_TENSORS = frozenset({"data", "grad", ELEMENT})
 _INNER = frozenset({Kind.LIST, Kind.TUPLE, Kind.LAZY, Kind.DICT})
 _REPLACEABLE = frozenset({Kind.LIST, Kind.DICT, Kind.TENSOR})
@@ -72,10 +71,11 @@ def write(
     if not base.refs and not item:
         escape(frame, state, [value], point)
     for holder in base.each():
-        if isinstance(holder, _NO_HOLDERS):
+        if isinstance(holder, External | Method):
             escape(frame, state, [value], point)
             continue
         strong = single and not (type(holder) is Object and holder.older)
+        state.heap.remove(holder, Special.LAST)
         sources = reached(state, value, HOLDERS)
         is_tensor = type(holder) is Object and holder.kind is Kind.TENSOR
         if (is_tensor or type(holder) is Parameters) and not item and key not in _OF_TENSORS:
@@ -242,6 +242,7 @@ def erase(frame: Frame, state: State, base: Value, key: Key | None, point: Point
     """Let base give up all that it holds, or one element of it (`key` ELEMENT: which one is not known)."""
     for holder in base.each():
         frame.gave_up(holder)
+        state.heap.remove(holder, Special.LAST)
         if key is None and frame.loops:  # and the containers among what it loses
             for value in state.heap.edges(holder).values():
                 for r in value.refs:
@@ -263,8 +264,7 @@ def erase(frame: Frame, state: State, base: Value, key: Key | None, point: Point
 def key_of(value: Value) -> Key:
     """Return the key that an index stands for: a constant, or what is the same thing all along; else the element."""
     if value.known:
-        held = value.constant
-        return held if isinstance(held, str | int) and not isinstance(held, bool) else Special.ELEMENT
+        return value.constant if type(value.constant) in (str, int) else Special.ELEMENT
     if len(value.refs) == 1 and not value.open:
         only = next(iter(value.each()))
         if only.symbolic:

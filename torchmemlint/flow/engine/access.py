@@ -249,6 +249,8 @@ def _parts_of(frame: Frame, graph: frozenset[Source], key: Key) -> frozenset[Sou
 
 def _item_of(frame: Frame, state: State, holder: Ref, base: Value, key: Key, point: Point) -> Value:
     if holder.symbolic:
+        if key == -1 and (last := state.heap.get(holder, Special.LAST)) is not None:
+            return last
         found = _behind(frame, state, holder, base, key, point, item=True)
         if key is not ELEMENT:
             rest = state.heap.get(holder, ELEMENT)

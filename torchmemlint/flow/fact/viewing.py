@@ -20,10 +20,13 @@ from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.ir import ops
+from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.control import Return, Yield
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.places import SliceKey, Temp
 from torchmemlint.flow.ir.reaching import reaching
 
+_ROWS = frozenset({"list", "tuple", "set", "sorted"})  # of the items that they are given
 _VIEWS = frozenset("detach view t transpose permute squeeze unsqueeze".split())  # nor does any of them copy
 
 
@@ -64,14 +67,48 @@ def _view(point: Point) -> tuple[ops.Op, ops.Op] | None:
             temp = src
         case _:
             return None
-    flow = definitions(op.owner)
-    row = _made(op.owner, temp)
-    parts = [entry.temp for entry in row.entries] if isinstance(row, ops.Make) else [temp]
-    views = [(stored, item) for part in parts if (stored := flow.made.get(part)) and (item := _index(op.owner, part))]
-    if len(views) != 1 or not isinstance(views[0][1], ops.GetItem):
+    parts = list(_parts(op.owner, temp))
+    views = [(part, item) for part in parts if (item := _index(*part)) is not None]
+    if len(views) != 1:
         return None  # none, or several parts of one whole
-    whole = flow.path(views[0][1].base)
-    return views[0] if not whole or whole not in map(flow.path, parts) else None
+    (function, part), item = views[0]
+    flow, stored = definitions(function), definitions(function).made.get(part)
+    whole = flow.path(item.base)
+    if stored is None or (whole and whole in (flow.path(other) for owner, other in parts if owner is function)):
+        return None
+    return stored, item
+
+
+def _parts(function: ops.Function, temp: Temp) -> Iterator[tuple[ops.Function, Temp]]:
+    """Yield what a value consists of, with the function that makes it: the items of a row, in whichever way it is made.
+
+    That is written out, a comprehension, a generator, or what `map` makes with a function that is written there.
+    """
+    match made := _made(function, temp):
+        case ops.Make(dst=box, entries=entries):
+            yield from ((function, entry.temp) for entry in entries)
+            taking = definitions(function).taken.get(box, ())
+            yield from ((function, op.src) for op in taking if isinstance(op, ops.Collect) and op.box == box)
+        case ops.Call(callee=callee, arguments=(first, *_)):
+            known = definitions(function)
+            name, defined = known.name(callee), known.made.get(callee)
+            if name in _ROWS:
+                yield from _parts(function, first.temp)
+            elif isinstance(defined, ops.Define) and defined.function.generator:
+                yield from _given(defined.function)
+            elif name == "map" and isinstance(by := known.made.get(first.temp), ops.Define):
+                yield from _given(by.function)
+            else:
+                yield function, temp
+        case _ if made is not None:
+            yield function, temp
+
+
+def _given(function: ops.Function) -> Iterator[tuple[ops.Function, Temp]]:
+    """Yield what a lambda returns, or what a generator expression yields."""
+    for op in operations(function.body):
+        if isinstance(op, Return | Yield):
+            yield function, op.src
 
 
 def _made(function: ops.Function, temp: Temp) -> ops.Op | None:
@@ -81,7 +118,7 @@ def _made(function: ops.Function, temp: Temp) -> ops.Op | None:
     return _made(function, named.src) if isinstance(named, ops.Bind) else op
 
 
-def _index(function: ops.Function, temp: Temp) -> ops.Op | None:
+def _index(function: ops.Function, temp: Temp) -> ops.GetItem | None:
     """Return the index by which a view is taken of something."""
     op = _made(function, temp)
     match op:

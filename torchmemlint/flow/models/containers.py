@@ -109,6 +109,8 @@ def lazy(site: CallSite, how: str, parts: Iterable[Value]) -> Value:
 
 def item(frame: Frame, state: State, holder: Object, key: Key, marks: frozenset[Source], point: Point) -> Value:
     """Return one item of a container."""
+    if key == -1 and (last := state.heap.get(holder, Special.LAST)) is not None:
+        return last
     if key is ELEMENT or (type(key) is int and key < 0):
         found = elements(state, holder)
     else:
@@ -174,7 +176,7 @@ def method(site: CallSite, target: Ref, name: str, graph: frozenset[Source]) -> 
     state, arguments, marks = site.state, site.arguments, through(graph)
     box = Value(target.alone, marks | {target} if target in graph else marks)
     if name in ADDING:
-        return _added(site, target, box)
+        return _added(site, target, box, name)
     if name in _TAKING:
         key = _key(site, 0, "key") if name == "pop" else ELEMENT
         value = site.item(box, key if not (type(key) is int and key <= 0) else ELEMENT)
@@ -205,6 +207,8 @@ def method(site: CallSite, target: Ref, name: str, graph: frozenset[Source]) -> 
             write(site.frame, state, box, _key(site, 0, "key"), site.value(1), site.point, item=True)
         case "clear":
             erase(site.frame, site.state, of(target), None, site.point)
+        case "sort" | "reverse":
+            state.heap.remove(target, Special.LAST)
         case "remove" | "discard" | "__delitem__":
             erase(site.frame, site.state, of(target), ELEMENT, site.point)
         case "items" | "most_common":
@@ -225,9 +229,11 @@ def method(site: CallSite, target: Ref, name: str, graph: frozenset[Source]) -> 
     return PLAIN
 
 
-def _added(site: CallSite, target: Ref, box: Value) -> Value:
+def _added(site: CallSite, target: Ref, box: Value, name: str) -> Value:
     if site.arguments.positional:
         site.write(box, ELEMENT, site.arguments.positional[0], True)
+        if name == "append" and not (type(target) is Object and target.older):
+            site.state.heap.put(target, Special.LAST, site.arguments.positional[0])
     elif site.arguments.star is not None:
         site.write(box, ELEMENT, site.iterate(site.arguments.star), True)
     _pushed_out(site, target)
