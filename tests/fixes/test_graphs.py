@@ -230,6 +230,31 @@ def test_no_fix_brings_a_graph_to_a_backward(applicability: Applicability) -> No
         #)
         net(embed(x)).mean().backward()
         """,
+        """
+        from torch.utils.data import DataLoader
+        from torchvision.datasets import ImageFolder
+
+        class Pairs(ImageFolder):
+            def __getitem__(self, index):
+                one, other = self.loader(self.imgs[index][0]), self.loader(self.imgs[-index][0])
+                if self.transform is not None:
+                    one, other = self.transform(one), self.transform(other)
+                return one, other
+
+        class Shown:
+            def __init__(self, path):
+                self.loader = DataLoader(Pairs(path))
+                net.eval()
+
+            def show(self):
+                #(
+                image = self.loader.dataset.__getitem__(0)[1]
+                image = image.to("cuda").unsqueeze(0)
+                print(net(image).argmax().item())
+                #)
+
+        Shown("images").show()
+        """,
     ],
 )
 def test_what_nobody_needs_may_go(body: str) -> None:

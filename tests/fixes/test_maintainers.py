@@ -116,6 +116,27 @@ ARGUMENTS = {
                             )
         """,
     ),
+    "rows of several arguments, the last of one": (
+        """
+        loader = DataLoader(data, batch_size=8, shuffle=True,
+                            num_workers=2)
+        """,
+        """
+        loader = DataLoader(data, batch_size=8, shuffle=True,
+                            num_workers=2, pin_memory=True)
+        """,
+    ),
+    "a row for each argument": (
+        """
+        loader = DataLoader(data,
+                            num_workers=2)
+        """,
+        """
+        loader = DataLoader(data,
+                            num_workers=2,
+                            pin_memory=True)
+        """,
+    ),
     "a line that gets too long": (
         "loader = DataLoader(data, num_workers=2, shuffle=True, drop_last=True, timeout=9)",
         """
@@ -421,6 +442,52 @@ def test_a_line_is_broken_by_the_steps_of_the_file() -> None:
           model.load_state_dict(state)
     """
     assert fixed(dedent(before), formatting=USUAL).text == dedent(after)
+
+
+FOLLOWS = {  # a statement of a file, the length that the settings say, and what the file's own lines show instead
+    "wider than black is told": (
+        "names = model.state_dict(keep_vars=True, prefix='whatever.it.was.called.befor')",
+        Formatting(70, is_black=True),
+        'state = torch.load("/".join([root, name]), weights_only=True, map_location="cpu")',
+    ),
+    "as black is told": (
+        "names = model.state_dict()",
+        Formatting(70, is_black=True),
+        """
+        state = torch.load(
+            "/".join([root, name]), weights_only=True, map_location="cpu"
+        )
+        """,
+    ),
+    "narrower than a linter allows": (
+        """
+        names = model.state_dict(
+            keep_vars=True, prefix='whatever.it.was.called.before.it.got.its.name.of.today'
+        )
+        """,
+        Formatting(120),
+        """
+        state = torch.load(
+            "/".join([root, name, "of", "length"]), weights_only=True, map_location="cpu"
+        )
+        """,
+    ),
+    "as wide as a linter allows": (
+        "names = model.state_dict(keep_vars=True, prefix='whatever.it.was.called.before.it.got.its.name.of.today')",
+        Formatting(120),
+        'state = torch.load("/".join([root, name, "of", "length"]), weights_only=True, map_location="cpu")',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOLLOWS)
+def test_lines_are_as_long_as_the_file_shows(name: str) -> None:
+    beside, formatting, after = FOLLOWS[name]
+    text = "import torch\n\n\ndef restore(model, root, name):\n{}\n{}\n    model.load_state_dict(state)\n"
+    flat = " ".join(dedent(after).split()).replace("( ", "(").replace(" )", ")")
+    before = flat.replace(', map_location="cpu"', "")
+    given, wanted = (text.format(indented(beside).rstrip(), indented(one).rstrip()) for one in (before, after))
+    assert fixed(given, formatting=formatting).text == wanted
 
 
 def test_a_block_is_indented_as_the_file_is() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace as replace_fields
 from itertools import groupby
 
-from torchmemlint.config.formatting import Formatting
+from torchmemlint.config.formatting import USUAL, Formatting
 from torchmemlint.fixes.edits import BOM, Replacement, composed, newline_of, replace
 from torchmemlint.fixes.identity import Change
 from torchmemlint.fixes.layout import Layout
@@ -118,6 +118,8 @@ def _laid_out(change: Change, formatting: Formatting) -> Iterator[Replacement]:
     if not formatting.is_said:
         step = min((one.indent for one in old if one.indent), key=len, default=formatting.step)
         formatting = replace_fields(formatting, length=_own_length(old, old_text, formatting), step=step)
+    elif _is_laid_out_as_usual(old, old_text, formatting):
+        formatting = replace_fields(formatting, length=USUAL.length)
     starts = [one.start for one in old]
     for statement in _touched(change, new):
         before = _former(change, statement, old, starts)
@@ -134,6 +136,27 @@ def _own_length(found: Sequence[Statement], text: str, formatting: Formatting) -
             lines = layout.lay_out(one)
             longest = length if lines is not None and len(lines) > 1 else longest
     return longest
+
+
+def _is_laid_out_as_usual(found: Sequence[Statement], text: str, said: Formatting) -> bool:
+    """Do the lines of a file follow a formatter's usual length, and never what the project's settings say?
+
+    What they say may be a linter's limit, or newer than the file.
+    """
+    shows = False
+    shorter, longer = sorted((said.length, USUAL.length))
+    if shorter == longer:
+        return False
+    layouts = [Layout(length, black=said.is_black, step=said.step) for length in (USUAL.length, said.length)]
+    for one in found:
+        own = one.text(text)
+        is_telling = "\n" in own or shorter < _widest(one, text) <= longer
+        if one.is_plain and is_telling:
+            as_usual, as_said = (written(layout.lay_out(one)) == own.replace(" \n", "\n") for layout in layouts)
+            if as_said and not as_usual:
+                return False
+            shows = shows or as_usual != as_said
+    return shows
 
 
 def _with_line_feeds(text: str) -> str:

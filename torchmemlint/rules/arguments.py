@@ -64,7 +64,7 @@ class WrittenCall:
         row, column = last.end.row, last.end.column
         behind = _COMMENT_BEHIND.match(rows[row - 1], column - 1)
         if behind is None:
-            joint = f",\n{before}" if not before.strip() else ", "
+            joint = f",\n{before}" if not before.strip() and self._has_rows_of_one() else ", "
             return (Edit(Span(last.end, last.end), joint + text),)
         # The comment speaks of what stands before it, and stays there.
         indent = before[: len(before) - len(before.lstrip())]
@@ -74,6 +74,11 @@ class WrittenCall:
         if behind[1]:
             return (Edit(Span(end, end), f"\n{indent}{text},"),)
         return (Edit(Span(last.end, last.end), ","), Edit(Span(end, end), f"\n{indent}{text}"))
+
+    def _has_rows_of_one(self) -> bool:
+        """Does each argument begin a row of its own?"""
+        begun = [self.piece.span(one).start.row for one in self.node.args]
+        return len(begun) == len(set(begun))
 
     def replacing(self, node: cst.CSTNode, text: str) -> tuple[Edit, ...]:
         """Edits that put `text` in the place of a part of it."""

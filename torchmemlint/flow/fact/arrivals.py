@@ -26,8 +26,9 @@ from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.fact.retention import Retention
 from torchmemlint.flow.fact.reusing import reused_with_graphs
+from torchmemlint.flow.fact.samples import is_sampling
 from torchmemlint.flow.fact.storing import Readers, stored, teaching
-from torchmemlint.flow.ir.ops import Function
+from torchmemlint.flow.ir.ops import Function, Op
 
 Arrived: TypeAlias = tuple[Arriving, tuple[Place, ...], Begin]
 
@@ -83,6 +84,7 @@ class _Arriving:
     def __post_init__(self) -> None:
         run = self.run = self.passes.run
         self.evidence = self.passes.evidence
+        self._wasted = {tuple(point.chain()) for point in self.waste} - {()}
         self._called = {call.result for call in run.unseen() if call.mode is not Mode.OFF} - self.evidence.made
 
     def all(self) -> Iterator[Arrived]:
@@ -103,7 +105,7 @@ class _Arriving:
                 yield from self._arrive(Arriving.STORED, self._chain(store.point), sources, kept)
         for call in run.unseen():
             given = {s for value in call.arguments.all() for s in reached(run.state, value, HOLDERS)}
-            yield from self._arrive(Arriving.GIVEN, self._chain(call.point), given, kept)
+            yield from self._arrive(Arriving.GIVEN, self._chain(call.point), given, kept, self._around(call.point))
         for call in teaching(run, self.evidence):
             if call.mode is not Mode.OFF:
                 yield Arriving.TRAINED, self._chain(call.point), ((), "")
@@ -113,15 +115,32 @@ class _Arriving:
             if note.what is Remark.ASKED and note.mode is not Mode.OFF:
                 yield Arriving.ASKED, self._chain(note.point), ((), "")
 
+    def _around(self, point: Point) -> Set[tuple[Op | Function, ...]]:
+        """Return what a graph that begins within it cannot leave: a pass that is waste, or the making of a sample."""
+        chain = point.chain()
+        found: set[tuple[Op | Function, ...]] = {(op.owner,) for op in chain if is_sampling(op.owner)}
+        calls = (tuple(chain[number:]) for number in range(1, len(chain)))
+        return found.union(call for call in calls if call in self._wasted)
+
     def _arrive(
-        self, how: Arriving, at: tuple[Place, ...], sources: Iterable[Source], idle: Set[Source]
+        self,
+        how: Arriving,
+        at: tuple[Place, ...],
+        sources: Iterable[Source],
+        idle: Set[Source],
+        around: Set[tuple[Op | Function, ...]] = frozenset(),
     ) -> Iterator[Arrived]:
+        """Yield what arrives of some sources, but for what is `idle`, or begins within the same thing `around` it."""
         parents = self.run.provenance.parents
 
         def is_idle(source: Source) -> bool:
             begin = root(source)
-            begins = isinstance(begin, Begun | Result) and Point(begin.site, begin.context) in self.waste
-            return begins or source in idle or begin in idle
+            if source in idle or begin in idle:
+                return True
+            if not isinstance(begin, Begun | Result):
+                return False
+            point = Point(begin.site, begin.context)
+            return point in self.waste or (bool(around) and not around.isdisjoint(self._around(point)))
 
         def above(source: Source) -> Iterable[Source]:
             if type(source) is Bare or is_idle(source):

@@ -84,7 +84,7 @@ def _feeds_others(loader: Loader) -> bool:
 
 
 def _ought_to_pin(loader: Loader, moved: list[Moved]) -> bool:
-    if loader.more or "pin_memory" in loader.given or not moved:
+    if loader.more or "pin_memory" in loader.given or all(move.once for move in moved):
         return False
     if loader.number("num_workers", 0) == Number(0) or makes_on_device(loader):
         return False  # the loop itself would pin and wait for that, or what lies on the device cannot be pinned

@@ -32,7 +32,7 @@ class Moved:
     loader: Loader
     waits: bool  # could it be asked not to wait for the copy?
     whole: bool  # all of the batch at once: its class may be the collate function's own
-    once: bool  # of the first batch alone
+    once: bool  # of one batch alone
 
 
 def moving(run: Run, built: Mapping[Object, Loader]) -> Iterator[Moved]:
@@ -45,7 +45,7 @@ def moving(run: Run, built: Mapping[Object, Loader]) -> Iterator[Moved]:
             loader = built.get(begin) if type(begin) is Object else None
             if loader is not None and move.point.chain():
                 whole = type(batch) is Behind and batch.base is begin
-                yield Moved(move.point, loader, move.waits, whole, _is_of_first(event))
+                yield Moved(move.point, loader, move.waits, whole, _is_once(run, event))
 
 
 def goes_to_accelerator(device: Value) -> bool:
@@ -72,10 +72,10 @@ def _is_picked(site: object) -> bool:
     return any(type(flow.made.get(part)) not in (ops.Constant, None) for part in made.key.parts)
 
 
-def _is_of_first(event: Event) -> bool:
-    """Is the loop around it left with its first round?"""
+def _is_once(run: Run, event: Event) -> bool:
+    """Is the loop around it left with its first round, or does the program do it outside of loops?"""
     loops = [e.loop.site for e in event.around if isinstance(e, fx.Repeat)]
-    return bool(loops) and is_left_at_once(loops[-1])
+    return is_left_at_once(loops[-1]) if loops else run.entry.parent is None
 
 
 def is_left_at_once(site: object) -> bool:
