@@ -10,7 +10,7 @@ from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.heap import HOLDERS, contained, reached
-from torchmemlint.flow.domain.manners import Given, Stored
+from torchmemlint.flow.domain.manners import Given, Reading, Stored
 from torchmemlint.flow.domain.refs import Leaf, Part, Point, Ref, Source, root
 from torchmemlint.flow.domain.values import SOLE, Value
 from torchmemlint.flow.engine.machine import Engine
@@ -73,7 +73,8 @@ class _Handing:
     def _of(self, source: Source, event: Event, effect: fx.Differentiate) -> Discarded | None:
         """Say what a backward pass that goes through a pass does in those that come before it; None if there are none.
 
-        Where it is not known who trains them, or they lead to something else that wants gradients, it is needed.
+        Where it is not known who trains them, a hook awaits a gradient, or they lead to something else that wants
+        gradients, it is needed.
         """
         one, moment = self._passes[source], Moment(self._sequence, event)
         above = self._ancestors(self._run.provenance.parents.get(source, ()))
@@ -84,7 +85,7 @@ class _Handing:
         if any(type(s) is Leaf or (self._evidence.is_pass(s) and root(s) not in self._passes) for s in above):
             return needed
         steps, _ = self._updates.after(self._run, moment, one.modules)
-        if not steps:
+        if not steps or any(self._evidence.is_read(s, Reading.HOOKED) for s in above):
             return needed
         zeros = []
         for maker in makers:
