@@ -242,3 +242,21 @@ def test_names_as_long_as_they_may_be(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(LEAK)
     assert check_file(tmp_path / name, FIX).problem == ""
     assert (tmp_path / name).read_text() == MENDED
+
+
+# -- many files --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_large_tree_hides_nothing(project: Path, run: Run) -> None:
+    """Most files of a large tree have nothing to do with torch; the few that have are found, each once."""
+    for folder in range(40):
+        place = project / f"part{folder}" / "inner"
+        place.mkdir(parents=True)
+        for number in range(200):
+            (place / f"module{number}.py").write_text("x = 1\n")
+        (place / "train.py").write_text(LEAK)
+    done = run()
+    assert [done.stdout.count(f"part{folder}/inner/train.py:9:9: TML101") for folder in range(40)] == [1] * 40
+    assert "Found 41 problems" in done.stdout
+    assert done.stderr == ""
