@@ -6,6 +6,7 @@ They are no dependency of this project.
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from torchmemlint.cli.main import main  # noqa: E402
 from torchmemlint.runtime.aside import Aside  # noqa: E402
 from torchmemlint.runtime.frameworks import Frameworks  # noqa: E402
 from torchmemlint.runtime.launch import launch, order_for, workspace  # noqa: E402
@@ -161,6 +163,26 @@ PREDICTIONS = """
     trainer = Trainer(Model(), settings, eval_dataset=Rows(), compute_metrics=lambda result: {})
     trainer.evaluate()  # KEPT
 """
+WIDE = """
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainingArguments
+
+    class Rows(torch.utils.data.Dataset):
+        def __len__(self):
+            return 48
+
+        def __getitem__(self, index):
+            return {"input_ids": torch.arange(16), "labels": torch.arange(16)}
+
+    def metrics(result):
+        return {"rows": len(result.predictions)}
+
+    shape = dict(vocab_size=512, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64)
+    model = LlamaForCausalLM(LlamaConfig(**shape))
+    settings = TrainingArguments(output_dir="out", per_device_eval_batch_size=4, report_to=[], disable_tqdm=True)
+    trainer = Trainer(model, settings, eval_dataset=Rows(), compute_metrics=metrics)
+    trainer.evaluate()  # KEPT
+"""
 IGNITE = """
     import torch
     from ignite.engine import Engine, Events
@@ -192,6 +214,20 @@ def test_what_a_trainers_evaluation_collects_is_told(tmp_path: Path) -> None:
     assert (leak.line.line, leak.bytes_per_turn) == (kept_line(PREDICTIONS), pytest.approx(4 * 256 * 4, rel=0.01))
     assert leak.holder is not None
     assert leak.holder.of_type == "EvalLoopContainer"
+
+
+def test_the_finding_about_it_has_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("transformers")
+    (tmp_path / "train.py").write_text(dedent(WIDE))
+    monkeypatch.chdir(tmp_path)
+    options = ["--isolated", "--backend", "simulated", "--output-format", "json", "--output-file", "said.json"]
+    assert main(["verify", *options, "train.py"]) == 0
+    findings = json.loads(Path("said.json").read_text())["findings"]
+    (told,) = [one for one in findings if one["finding"]["code"] == "TML702"]
+    assert (told["verdict"], told["collected"]) == ("no fix tried", True)
+    series, growth = told["growing"]
+    assert series.endswith(f"train.py:{kept_line(WIDE)}")
+    assert growth["bytes_per_step"] == pytest.approx(4 * 16 * (512 * 4 + 8), rel=0.01)  # scores and labels of a batch
 
 
 def test_ignites_epochs_end_where_passes_are_cut(tmp_path: Path) -> None:

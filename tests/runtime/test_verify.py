@@ -23,8 +23,9 @@ from tests.runtime.test_trace import SCORING  # noqa: E402
 from torchmemlint.cli.main import main  # noqa: E402
 from torchmemlint.config.resolver import Resolver  # noqa: E402
 from torchmemlint.doubts import Confidence, Doubt  # noqa: E402
+from torchmemlint.measured import Verdict  # noqa: E402
 from torchmemlint.report.verification import write_verification  # noqa: E402
-from torchmemlint.runtime.verification import VerifyReport  # noqa: E402
+from torchmemlint.runtime.verification import FindingResult, VerifyReport  # noqa: E402
 from torchmemlint.runtime.verify import NOT_ENOUGH  # noqa: E402
 
 TRAIN = """
@@ -188,6 +189,33 @@ def test_without_torch_it_says_what_to_install(project: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == "Error: torchmemlint verify needs torch: pip install 'torchmemlint[verify]'\n"
+
+
+def test_what_is_collected_at_a_finding(tmp_path: Path) -> None:
+    from torchmemlint.findings import Evidence, Finding, Position, Severity, Span
+    from torchmemlint.runtime.growth import Growth
+    from torchmemlint.runtime.leaks import Leak
+    from torchmemlint.runtime.ledger import Site
+    from torchmemlint.runtime.survivors import Accrual
+    from torchmemlint.runtime.verify import _with_leak
+
+    path = tmp_path / "train.py"
+
+    def span(row: int) -> Span:
+        return Span(Position(row, 1), Position(row, 9))
+
+    def leak(line: int, nbytes: float, *, gathered: bool) -> Leak:
+        growth = Accrual("loader 1", nbytes, 1.0, 9, 1.0, True)
+        return Leak(growth, None, ((Site(str(path), line, "f"), nbytes),), (), 0, gathered=gathered)
+
+    place = span(2)
+    finding = Finding("TML702", "x", Severity.ERROR, "m", path, place, place, (Evidence("evaluates here", span(4)),))
+    result = FindingResult({}, Verdict.NOT_TRIED)
+    collected = _with_leak(result, finding, [leak(4, 256.0, gathered=True), leak(5, 999.0, gathered=True)])
+    assert (collected.growing, collected.collected) == ((f"line {path}:4", Growth(256.0, 1.0, 9)), True)
+    both = _with_leak(result, finding, [leak(4, 256.0, gathered=True), leak(4, 64.0, gathered=False)])
+    assert (both.growing, both.collected) == ((f"line {path}:4", Growth(64.0, 1.0, 9)), False)
+    assert _with_leak(result, finding, [leak(5, 999.0, gathered=True)]) == result
 
 
 def test_what_grows_at_a_finding(tmp_path: Path) -> None:

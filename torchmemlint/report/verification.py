@@ -113,7 +113,10 @@ class _Writer:
             yield from self._compared(result.comparison)
         elif result.growing is not None:
             series, growth = result.growing
-            yield "measured", f"{self._series(series)} grows by {format_size(growth.bytes_per_step)} per step"
+            nbytes = format_size(growth.bytes_per_step)
+            until = ", and keeps them until they are used" if result.collected else ""
+            does = "collects" if result.collected else "grows by"
+            yield "measured", f"{self._series(series)} {does} {nbytes} per step{until}"
 
     def _compared(self, compared: Comparison) -> Iterator[tuple[str, str]]:
         before, after = compared.before, compared.after

@@ -91,6 +91,7 @@ class FindingResult:
     reached: int | None = None  # times that its statement was; None where that was not counted
     comparison: Comparison | None = None
     growing: tuple[str, Growth] | None = None  # a line of the finding, or the loop around it, with its growth
+    collected: bool = False  # what grows is collected to be used, and goes when the loop is over
     note: str = ""
 
 

@@ -270,7 +270,7 @@ class _Verification:
         if not looked.result.usable:
             return list(results)
         told = [leak for one in looked.result.analyses for leak in map(leak_from_json, one["leaks"])]
-        leaks = [leak for leak in told if leak.is_growth]
+        leaks = [leak for leak in told if not leak.bounded]
         return [
             _with_leak(result, finding, leaks) if result.verdict is Verdict.NOT_TRIED else result
             for result, finding in zip(results, findings, strict=True)
@@ -318,16 +318,20 @@ def _host_only(result: RunResult) -> bool:
 
 
 def _with_leak(result: FindingResult, finding: Finding, leaks: Sequence[Leak]) -> FindingResult:
-    """A finding with the steepest of the leaks that it says something about."""
+    """A finding with the steepest of the leaks that it says something about; without any, of what is collected."""
     about = [leak for leak in leaks if told(leak, [finding])]
-    if not about:
+    growing = [leak for leak in about if leak.is_growth]
+    collected = bool(about) and not growing
+    about = growing or about
+    if not about or (collected and result.growing is not None and result.growing[0].startswith("loop ")):
         return result
     by_series: defaultdict[str, float] = defaultdict(float)
     for leak in about:
         by_series[leak.growth.series] += leak.block_bytes or leak.bytes_per_turn
     series, nbytes = max(by_series.items(), key=lambda one: one[1])
     first = max((leak for leak in about if leak.growth.series == series), key=lambda leak: leak.bytes_per_turn)
-    return replace(result, growing=(f"line {first.line}", Growth(nbytes, first.growth.regularity, first.growth.turns)))
+    growth = Growth(nbytes, first.growth.regularity, first.growth.turns)
+    return replace(result, growing=(f"line {first.line}", growth), collected=collected)
 
 
 def _probes(findings: Sequence[Finding]) -> Mapping[str, tuple[int, ...]]:

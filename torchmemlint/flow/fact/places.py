@@ -126,7 +126,8 @@ class Places:
         for run, evidence in done:
             for one in collecting(engine, run):
                 made = self.of(one.settings) if one.settings is not None else None
-                yield Case(self.of(one.made), "TML702", evidence.cut, graphs=(self.of(one.wide),), within=made)
+                shown, asked = (self.of(one.wide),), tuple(map(self.of, one.asked))
+                yield Case(self.of(one.made), "TML702", evidence.cut, graphs=shown, within=made, runs=asked)
 
     def failures(self, engine: Engine, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
         """Yield what keeps an exception, or runs on where one is handled."""

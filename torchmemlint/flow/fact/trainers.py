@@ -26,6 +26,7 @@ _STRATEGIES = ("eval_strategy", "evaluation_strategy")
 _KEEPS_LITTLE = ("prediction_loss_only", "batch_eval_metrics", "predict_with_generate", "use_cpu", "no_cuda")
 _SMALLER = "preprocess_logits_for_metrics"
 _OWN_EVALUATION = frozenset({"prediction_step", "prediction_loop", "evaluation_loop", "evaluate", "predict"})
+_ASKS = ("evaluate", "predict")
 _IGNORED = -100  # the label of tokens that do not count
 
 Given = Mapping[Key, Value]
@@ -33,17 +34,20 @@ Given = Mapping[Key, Value]
 
 @immutable()
 class Collecting:
-    """Where such a trainer is made, where its settings are that may say more, and what shows that it predicts much."""
+    """Where such a trainer is made, where its settings are that may say more, what shows that it predicts much.
+
+    `asked` are the calls within which it evaluates.
+    """
 
     made: Op
     settings: Op | None
     wide: Op
+    asked: tuple[Op, ...]
 
 
 def collecting(engine: Engine, run: Run) -> Iterator[Collecting]:
     """Yield the trainers of one run that collect predictions for every token or pixel, if all is known of them."""
-    asking = (call for call in run.effects(fx.InvokeMethod) if call.name in ("evaluate", "predict"))
-    asked = {r for call in asking for r in call.receiver.refs}
+    calls = [call for call in run.effects(fx.InvokeMethod) if call.name in ("train", *_ASKS)]
     for trainer in [r for r in run.state.heap.table if type(r) is Object]:
         name = _evaluates_as(engine, trainer)
         given = _given(run, trainer)
@@ -58,8 +62,12 @@ def collecting(engine: Engine, run: Run) -> Iterator[Collecting]:
         if not metrics or not all(_is_off(options.get(name)) for name in (STEPS, *_KEEPS_LITTLE)):
             continue
         wide = _predicts_much(engine, trainer, name, given, metrics)
-        if wide is not None and (trainer in asked or _evaluates(options)):
-            yield Collecting(trainer.site, made, wide)
+        within = _ASKS if not _evaluates(options) else ("train", *_ASKS)
+        asked = [call for call in calls if call.name in within and trainer in call.receiver.refs]
+        if wide is not None and (asked or _evaluates(options)):
+            yield Collecting(
+                trainer.site, made, wide, tuple(call.point.chain()[0] for call in asked if call.point.chain())
+            )
 
 
 def _given(run: Run, trainer: Object) -> Given:

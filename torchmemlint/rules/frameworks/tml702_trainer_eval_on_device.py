@@ -17,6 +17,7 @@ class TrainerEvalOnDevice(TellingRule):
         links = [told.link(place, "predicts something for every token or pixel of an example") for place in case.graphs]
         if case.within is not None:
             links.append(told.link(case.within, f"the training arguments do not set `{STEPS}`"))
+        links += [told.link(place, "evaluates, and keeps the predictions until the end") for place in case.runs]
         return told.finding(
             self,
             f"`{told.text.partition('(')[0]}` keeps all predictions on the GPU: `{STEPS}` is not set",
