@@ -37,7 +37,8 @@ def trace(script: str, arguments: tuple[str, ...], **options: Any) -> int:
 
     The report says what keeps the memory (a list, an attribute, a closure, a graph), and where. It also says which
     lines created it, and whether a rule has a finding for it. The exit code is 1 if something grows or memory
-    runs out, 0 if not, and 2 for an error. The program's own output goes to the error stream.
+    runs out, 0 if not, and 2 for an error, also if what looks at the program failed. The program's own output
+    goes to the error stream.
     """
     from torchmemlint.config.errors import ConfigError
 
@@ -69,4 +70,6 @@ def _trace(program: Program, options: dict[str, Any]) -> int:
     from torchmemlint.report.trace import write_trace
 
     hand_over(report, options, resolver.root, write_trace, trace_page)
-    return int(report.growing or report.run.out_of_memory is not None)
+    if report.growing or report.run.out_of_memory is not None:
+        return 1
+    return 2 if report.blind else 0

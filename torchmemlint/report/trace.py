@@ -277,6 +277,10 @@ class _Writer:
 
     def _summary(self) -> str:
         report = self._report
+        if report.blind:
+            times = "once" if report.run.failed_looks == 1 else f"{report.run.failed_looks} times"
+            ran_out = "Memory ran out. " if report.run.out_of_memory is not None else ""
+            return f"{ran_out}Growth cannot be told: what looks at the program failed {times}."
         steps, turns = report.run.steps, max((loop.turns for loop in report.run.loops), default=0)
         few = max(steps, turns) <= _TOO_FEW
         of_loop = not steps or steps <= _TOO_FEW < turns

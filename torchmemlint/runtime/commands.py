@@ -24,7 +24,9 @@ class CannotMeasure(Exception):  # noqa: N818 - it is no error of ours
     """The program cannot be measured; `details` are its traceback or the last of its error stream."""
 
     def __init__(self, result: RunResult) -> None:
-        super().__init__(f"the program does not run: {result.error}")
+        ours = result.usable and result.failed_looks  # then the program itself ran
+        why = f"what looks at it failed: {result.failed_look}" if ours else result.error
+        super().__init__(f"the program {'cannot be measured' if ours else 'does not run'}: {why}")
         self.details = result.traceback
 
 
@@ -75,6 +77,9 @@ def notes_on(result: RunResult, options: Options) -> Iterator[str]:
     """What is to be known of how a program ran."""
     if result.end is End.FAILED and result.out_of_memory is None:
         yield f"the program ended with an error after {result.steps} steps: {result.error}"
+    if result.failed_looks:
+        times = "once" if result.failed_looks == 1 else f"{result.failed_looks} times"
+        yield f"what looks at the program failed {times}, so bytes and holders may be missing: {result.failed_look}"
     if result.end is End.TIME:
         yield f"the program was ended after {options.seconds:.0f} s, by the time limit"
     if result.end is End.STOPPED:

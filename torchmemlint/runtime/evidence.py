@@ -30,7 +30,7 @@ class Watch(contextlib.AbstractContextManager["Watch"]):
 
     def __init__(self, tracker: StorageTracker, on_step: OnStep | None = None, steps: Steps | None = None) -> None:
         self._tracker = tracker
-        self._steps = steps if steps is not None else Steps()
+        self._steps = steps if steps is not None else Steps(tracker.ledger.failures)
         self._steps.before_step.insert(0, self._before_step)
         self._steps.after_step.insert(0, self._after_step)
         self._steps.on_batch.insert(0, self._claim_batch)

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from torchmemlint.immutable import immutable
+from torchmemlint.runtime.failures import Failures
 from torchmemlint.runtime.kinds import Kind
 
 ALIVE = -1
@@ -92,6 +93,7 @@ class Ledger:
         self.peaks: dict[str, int] = {}
         self.peak_events: dict[str, int] = {}
         self.on_mark: list[Callable[[str], None]] = []
+        self.failures = Failures()  # of all that observes this run
 
     def __len__(self) -> int:
         return len(self._nbytes)
@@ -139,8 +141,7 @@ class Ledger:
         """Write down that something which happens again and again (a step, a batch, a loop's turn) happened here."""
         self.marks.setdefault(series, []).append(len(self._events))
         self._all_marks.append(len(self._events))
-        for told in self.on_mark:
-            told(series)
+        self.failures.tell(self.on_mark, series)
 
     @property
     def footprint(self) -> int:

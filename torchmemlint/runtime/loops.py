@@ -24,6 +24,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from torchmemlint.runtime.failures import Failures
+
 FAMILIES = ("optimizer", "loader", "backward", "call")
 """What steps, most telling first; the last two stand in where neither of the others was made."""
 ACCUMULATED = 4
@@ -90,9 +92,13 @@ class Loop:
 
 
 class LoopWatch:
-    """Follows the loops that run now, and keeps the budget. `now` gives the number of events so far."""
+    """Follows the loops that run now, and keeps the budget. `now` gives the number of events so far.
 
-    def __init__(self, steps: int, seconds: float, now: Callable[[], int]) -> None:
+    `failures` counts what its observers raise.
+    """
+
+    def __init__(self, steps: int, seconds: float, now: Callable[[], int], failures: Failures | None = None) -> None:
+        self._failures = failures if failures is not None else Failures()
         self.loops: dict[tuple[str, int], Loop] = {}
         self.counts: Counter[str] = Counter()  # steps by series, of the whole run
         self.cut_passes = 0
@@ -139,14 +145,12 @@ class LoopWatch:
         entry.loop.turns += 1
         if entry.turns <= _REMEMBERED:
             entry.moments.append(self._now())
-        for observer in self.on_turn:
-            observer(entry)
+        self._failures.tell(self.on_turn, entry)
         return False
 
     def leave(self, entry: Entry) -> None:
         """A loop ends, in whatever way; its locals still live."""
-        for observer in self.on_leave:
-            observer(entry)
+        self._failures.tell(self.on_leave, entry)
         entry.ended = self._now()
         for place in range(len(self.active) - 1, -1, -1):  # a generator's loop may end out of order
             if self.active[place] is entry:

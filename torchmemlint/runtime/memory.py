@@ -8,6 +8,7 @@ print(memory.peak, memory.growth_per_step, memory.by_line()[:3])
 from __future__ import annotations
 
 import contextlib
+import warnings
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from torchmemlint.runtime.backends import HOST
 from torchmemlint.runtime.collector import Waiting, find_waiting
 from torchmemlint.runtime.curve import highest
 from torchmemlint.runtime.evidence import Watch
+from torchmemlint.runtime.failures import Failures
 from torchmemlint.runtime.growth import FEWEST, WARM_UP, Growth, growth, growth_by_line
 from torchmemlint.runtime.holders import Holder, Look
 from torchmemlint.runtime.idle import Idle, find_idle
@@ -298,5 +300,15 @@ def track_memory(
         try:
             yield use
         finally:
-            watch.settle()
+            with chosen.ledger.failures.noted():
+                watch.settle()
             use.end()
+            _warn_of(chosen.ledger.failures)
+
+
+def _warn_of(failures: Failures) -> None:
+    """Say that looks failed, also where warnings are errors: these would replace what the program raised itself."""
+    if failures.count:
+        with contextlib.suppress(RuntimeWarning):
+            text = f"what looks at the program failed {failures.count} times, bytes may be missing: {failures.first}"
+            warnings.warn(text, RuntimeWarning, stacklevel=4)

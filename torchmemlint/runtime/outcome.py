@@ -83,12 +83,19 @@ class _Outcome:
             reached={f"{path}:{row}": count for (path, row), count in self.run.instrumented.reached.items()},
             files=tuple(self.run.instrumented.read),
             left_out=dict(self.run.aside.counts),
-            analysis=self.run.analysis.result() if self.run.analysis is not None else {},
+            analysis=self._analysis(),  # its own failures are counted, too
+            failed_looks=self.run.failures.count,
+            failed_look=self.run.failures.first,
             demands=self.run.observer.demands(self.run.aside.made) if self.run.observer is not None else NO_DEMANDS,
             rank=self.run.order.rank,
             ended=time.time(),
             **self._measured(),
         )
+
+    def _analysis(self) -> dict[str, Any]:
+        with self.run.failures.noted():
+            return {} if self.run.analysis is None else self.run.analysis.result()
+        return {}
 
     def _asked_in_vain(self, error: BaseException) -> str:
         """The innermost line of the user's on the way to an error."""

@@ -137,6 +137,8 @@ class RunResult:
     files: tuple[str, ...] = ()  # of the project, that were run
     left_out: Mapping[str, int] = field(default_factory=dict)  # what was replaced, and how often
     analysis: Mapping[str, Any] = field(default_factory=dict)
+    failed_looks: int = 0  # times that what looks at the program failed
+    failed_look: str = ""  # what the first of these said
     demands: Demands = NO_DEMANDS
     allocator: AllocatorUse | None = None  # of a real GPU
     devices: tuple[DeviceUse, ...] = ()  # where there are several

@@ -28,6 +28,7 @@ from torchmemlint.runtime import backends, internals
 from torchmemlint.runtime.aside import Aside
 from torchmemlint.runtime.demands import Observer
 from torchmemlint.runtime.evidence import Watch
+from torchmemlint.runtime.failures import Failures
 from torchmemlint.runtime.frameworks import Frameworks
 from torchmemlint.runtime.groups import gloo_for_nccl
 from torchmemlint.runtime.guard import Guard
@@ -65,7 +66,6 @@ class Run:
     def __init__(self, order: Order) -> None:
         self.order = order
         self.started = _STARTED
-        self.steps = Steps()
         self.module: ModuleType | None = None  # the program's `__main__`
         self.error: BaseException | None = None  # that ended it; its traceback keeps the frames alive
         self.exit_code: int | None = None
@@ -73,8 +73,11 @@ class Run:
         self.memory: MemoryUse | None = None
         self.watch: Watch | None = None
         ledger = self.ledger
+        self.failures = Failures() if ledger is None else ledger.failures
+        self.steps = Steps(self.failures)
         left = order.seconds - (time.monotonic() - _STARTED)
-        self.loops = LoopWatch(order.steps, left, (lambda: 0) if ledger is None else (lambda: ledger.now))
+        now = (lambda: 0) if ledger is None else (lambda: ledger.now)
+        self.loops = LoopWatch(order.steps, left, now, self.failures)
         self.instrumented = Instrumented(ProjectFiles(order.roots), self.loops, order.overlay, order.probes)
         self.aside = Aside(Path(order.folder), order.made_file)
         self.values = Values() if order.values else None
@@ -142,6 +145,12 @@ class Run:
 
     def _step(self, series: str) -> None:
         now = time.perf_counter()
+        with self.failures.noted():
+            self._note_step(series, now)
+        self._own_time += time.perf_counter() - now
+        self.loops.step(series)
+
+    def _note_step(self, series: str, now: float) -> None:
         self.times.setdefault(series, []).append(now - self._own_time)
         held = heap_bytes(collect=False)
         if held is not None:
@@ -149,8 +158,6 @@ class Run:
         if now - self._told > 0.2:
             self._told = now
             self.order.progress_file.write_text(str(sum(self.loops.counts.values())), encoding="utf-8")
-        self._own_time += time.perf_counter() - now
-        self.loops.step(series)
 
     def _tensors_and_columns(self) -> int:
         """What the tracker knows to be on the host's heap: tensors (a simulated device's, too), and its own notes."""
@@ -227,7 +234,8 @@ class Run:
 
     def _end_measurement(self) -> None:
         if self.memory is not None and self.watch is not None:
-            self.watch.settle()
+            with self.failures.noted():
+                self.watch.settle()
             self.memory.end()
 
     def _program(self) -> None:

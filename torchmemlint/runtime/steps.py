@@ -20,14 +20,20 @@ import torch
 from torch.optim import optimizer as optimizers
 from torch.utils.data import DataLoader
 
+from torchmemlint.runtime.failures import Failures
+
 OnStep = Callable[[str], None]
 """Is told the series of each step that ends: `optimizer 1`, `loader 2`."""
 
 
 class Steps(contextlib.AbstractContextManager["Steps"]):
-    """While entered, tells of steps. Fill the lists before."""
+    """While entered, tells of steps. Fill the lists before. `failures` counts what observers raise.
 
-    def __init__(self) -> None:
+    What `on_step` raises is raised in the program: it is where a run is stopped, and where users put their own.
+    """
+
+    def __init__(self, failures: Failures | None = None) -> None:
+        self.failures = failures if failures is not None else Failures()
         self.before_step: list[Callable[[Any], None]] = []  # given the optimizer
         self.after_step: list[Callable[[Any], None]] = []  # given the optimizer, before the step is told
         self.on_batch: list[Callable[[Any], None]] = []  # given the batch
@@ -96,21 +102,17 @@ class Steps(contextlib.AbstractContextManager["Steps"]):
         self._stack.close()
 
     def _before_step(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
-        for observer in self.before_step:
-            observer(optimizer)
+        self.failures.tell(self.before_step, optimizer)
 
     def _after_step(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
-        for observer in self.after_step:
-            observer(optimizer)
+        self.failures.tell(self.after_step, optimizer)
         self.ended("optimizer", optimizer)
 
     def _before_backward(self, roots: Any, *_: Any, **__: Any) -> None:
-        for observer in self.on_backward:
-            observer(roots)
+        self.failures.tell(self.on_backward, roots)
 
     def _after_backward(self, roots: Any, *_: Any, **__: Any) -> None:
-        for observer in self.after_backward:
-            observer(roots)
+        self.failures.tell(self.after_backward, roots)
 
     def _after_root_backward(self, *arguments: Any, **keywords: Any) -> None:
         self._after_backward(*arguments, **keywords)
@@ -164,13 +166,12 @@ class _Pass:
             self._over()
             raise
         self._given += 1
-        for observer in self._steps.on_batch:
-            observer(batch)
+        self._steps.failures.tell(self._steps.on_batch, batch)
         return batch
 
     def _over(self) -> None:
-        for observer in self._steps.after_pass if self._given else ():
-            observer(self._steps.series("loader", self._loader), self._given)
+        if self._given:
+            self._steps.failures.tell(self._steps.after_pass, self._steps.series("loader", self._loader), self._given)
 
     def __len__(self) -> int:
         return len(self._batches)  # type: ignore[arg-type]

@@ -90,6 +90,11 @@ class TraceReport:
         return bool(self.leaks or self.waiting)
 
     @property
+    def blind(self) -> bool:
+        """Whether nothing was found to grow, and looks failed that might have found it."""
+        return not self.growing and self.run.failed_looks > 0
+
+    @property
     def unknown(self) -> tuple[TracedLeak, ...]:
         """The leaks that no rule has a finding for."""
         return tuple(one for one in self.leaks if not one.findings)

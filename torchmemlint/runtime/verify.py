@@ -175,6 +175,8 @@ class _Verification:
             return Difference(Sameness.UNKNOWN, note="fake tensors have no values")
         if not after.result.usable:
             return Difference(Sameness.UNKNOWN, note=after.result.error or "")
+        if before.result.failed_looks or after.result.failed_looks:
+            return Difference(Sameness.UNKNOWN, note="what looks at the program failed, so values may be missing")
         whole = End.TIME not in (before.result.end, after.result.end)
         return differences(before.order.values_files, after.order.values_files, steady, whole=whole)
 
