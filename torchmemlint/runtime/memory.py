@@ -25,8 +25,10 @@ from torchmemlint.runtime.growth import FEWEST, WARM_UP, Growth, growth, growth_
 from torchmemlint.runtime.holders import Holder, Look
 from torchmemlint.runtime.idle import Idle, find_idle
 from torchmemlint.runtime.kinds import Kind
-from torchmemlint.runtime.leaks import Leak, Lookout, find_leaks
+from torchmemlint.runtime.leak_search import find_leaks
+from torchmemlint.runtime.leaks import Leak
 from torchmemlint.runtime.ledger import Ledger, Record, Site
+from torchmemlint.runtime.lookout import Lookout
 from torchmemlint.runtime.passes import Pass
 from torchmemlint.runtime.retention import look
 from torchmemlint.runtime.seldom import Seldom, find_seldom

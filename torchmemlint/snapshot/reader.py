@@ -13,30 +13,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from torchmemlint.snapshot.checks import NO_STACK, annotation, count, items, plain
+from torchmemlint.snapshot.patterns import FLAT, INTEGERS, LAST, MEMOS, REFERENCE, REST, RUNS, value_of
 from torchmemlint.snapshot.pickled import NO_PICKLE, OPEN, Buffer, Reader, Refused
-from torchmemlint.snapshot.records import ACTIONS, Action, Annotation, Block, Events, Frame, Segment, Snapshot, Stack
+from torchmemlint.snapshot.records import ACTIONS, Action, Block, Events, Frame, Segment, Snapshot, Stack
 
-_LONGEST_TEXT = 64
 _MOST_SHAPES = 12
 _MOST_KEPT = 200_000  # runs of references whose meaning is kept
-_MEMO = rb"\x94|q.|r.{4}"
-_REFERENCE = rb"(?:h.|j.{4})"
-_RUN = rb"%b+" % _REFERENCE
-_INTEGERS = rb"K.|M..|J.{4}|\x8a(?:" + b"|".join(b"%b.{%d}" % (re.escape(bytes([n])), n) for n in range(10)) + rb")"
-_TEXTS = rb"\x8c(?:" + b"|".join(b"%b.{%d}" % (re.escape(bytes([n])), n) for n in range(_LONGEST_TEXT)) + rb")"
-_VALUE = rb"((?:%b|%b|[N\x88\x89])(?:(?:%b)\x86)?)(%b)?" % (_INTEGERS, _TEXTS, _INTEGERS, _MEMO)
-_PAIRS = 8
-_FLAT = re.compile(
-    rb"\}(%b)?\((%b)%b" % (_MEMO, _RUN, _VALUE)
-    + b"".join(rb"(?:(%b)%b" % (_RUN, _VALUE) for _ in range(_PAIRS - 1))
-    + b")?" * (_PAIRS - 1)
-    + rb"(?:u|(%b)(?:(\])(%b)?(\()?|(%b)u))" % (_RUN, _MEMO, _REFERENCE),
-    re.DOTALL,
-)
-"""A dictionary of numbers and short texts, whose keys were all written before; last, a list of frames may begin."""
-_REST = re.compile(rb"(%b)eu" % _RUN, re.DOTALL)
-_RUNS, _MEMOS = (slice(first, 3 * _PAIRS + 2, 3) for first in (1, 3))
-_LAST = 3 * _PAIRS + 1
 
 
 class _Event:
@@ -55,9 +38,6 @@ class _Shape(NamedTuple):
     keeps_stack: bool
 
 
-_NO_STACK = Stack(0)
-
-
 class _SnapshotReader(Reader):
     def __init__(self, data: Buffer) -> None:
         super().__init__(data)
@@ -65,14 +45,14 @@ class _SnapshotReader(Reader):
         self.frames: list[Frame] = []
         self.stacks: list[tuple[int, ...]] = [()]
         self._frame_numbers: dict[Frame, int] = {}
-        self._stack_numbers: dict[tuple[int, ...], Stack] = {(): _NO_STACK}
+        self._stack_numbers: dict[tuple[int, ...], Stack] = {(): NO_STACK}
         self._runs: dict[bytes, tuple[Any, ...]] = {}
         self._stack_runs: dict[bytes, Stack] = {}
         self._texts: dict[str, str] = {}
         self._likely: list[_Shape] = []
         self._known: dict[bytes, Any] = {}
         self._next: dict[Stack, tuple[bytes, Stack]] = {}
-        self._before = _NO_STACK
+        self._before = NO_STACK
         self._end = 0
 
     # --- several opcodes at once
@@ -117,13 +97,13 @@ class _SnapshotReader(Reader):
                 if type(stack) is not Stack:
                     return
             add_action(shape.action)
-            add_address(int.from_bytes(address[2:], "little", signed=True) if address[0] == 0x8A else _value(address))
+            add_address(int.from_bytes(address[2:], "little", signed=True) if address[0] == 0x8A else value_of(address))
             add_size(known[size] if size in known else self._keep(size))
             add_stack(stack)
             if time is None:
                 add_time(0)
             else:
-                add_time(int.from_bytes(time[2:], "little", signed=True) if time[0] == 0x8A else _value(time))
+                add_time(int.from_bytes(time[2:], "little", signed=True) if time[0] == 0x8A else value_of(time))
             memo += shape.memo
             if shape.keeps_stack:
                 memo.append(stack)
@@ -131,27 +111,27 @@ class _SnapshotReader(Reader):
             self.at = end
 
     def _read_dict(self) -> bool:
-        found = _FLAT.match(self.data, self.at)
+        found = FLAT.match(self.data, self.at)
         if found is None:
             return False
         groups = found.groups()
         self._end = found.end()
         stack: Stack | None = None
-        if groups[_LAST + 3] is not None:
+        if groups[LAST + 3] is not None:
             stack = self._stack_ahead()
             if stack is None:
                 return False
-        elif groups[_LAST + 1] is not None:
+        elif groups[LAST + 1] is not None:
             if self.data[self._end : self._end + 1] != b"u":
                 return False
             self._end += 1
-            stack = _NO_STACK
-        return self._read_flat(groups, stack, groups[_LAST + 4])
+            stack = NO_STACK
+        return self._read_flat(groups, stack, groups[LAST + 4])
 
     def _stack_ahead(self) -> Stack | None:
         """The call stack that a list of references is, from the first of these to the end of its event."""
         start = self._end
-        found = _REST.match(self.data, start)
+        found = REST.match(self.data, start)
         if found is None:
             return None
         inside = found[1]
@@ -162,7 +142,7 @@ class _SnapshotReader(Reader):
         return stack
 
     def _keep(self, data: bytes) -> Any:
-        value = _value(data)
+        value = value_of(data)
         if len(self._known) < _MOST_KEPT:
             self._known[data] = value
         return value
@@ -171,13 +151,13 @@ class _SnapshotReader(Reader):
         runs = self._runs
         items: list[Any] = []
         places: dict[int, int] = {}  # the group of a value, by its place among the items
-        for place, run in enumerate(groups[_RUNS]):
+        for place, run in enumerate(groups[RUNS]):
             if run is None:
                 continue
             items += runs.get(run) or self._run(run)
-            if 1 + 3 * place != _LAST:
+            if 1 + 3 * place != LAST:
                 places[len(items)] = 2 + 3 * place
-                items.append(_value(groups[2 + 3 * place]))
+                items.append(value_of(groups[2 + 3 * place]))
         if reference is not None:
             items += runs.get(reference) or self._run(reference)
         if stack is not None:
@@ -188,8 +168,8 @@ class _SnapshotReader(Reader):
         for place, group in places.items():
             if groups[group + 1] is not None:
                 self.remember(self._slot(groups[group + 1]), items[place])
-        if stack is not None and groups[_LAST + 2] is not None:
-            self.remember(self._slot(groups[_LAST + 2]), stack)
+        if stack is not None and groups[LAST + 2] is not None:
+            self.remember(self._slot(groups[LAST + 2]), stack)
         self.at = self._end
         try:
             made = self.finished_dict(dict(zip(items[::2], items[1::2], strict=True)))
@@ -211,36 +191,36 @@ class _SnapshotReader(Reader):
         """Keep how an event looks, for the next ones: its address, size, time and call stack alone may differ."""
         keys = {key: place + 1 for place, key in enumerate(items) if not place % 2}
         varying = [key for key in ("addr", "size", "time_us") if key in keys]
-        inline = groups[_LAST + 3] is not None
+        inline = groups[LAST + 3] is not None
         if (
             "device_free" in keys
             or varying[:2] != ["addr", "size"]
             or list(keys)[-1] != "frames"
-            or not (inline or groups[_LAST + 4])
+            or not (inline or groups[LAST + 4])
             or not all(keys[key] in places for key in varying)
             or sorted(varying, key=keys.__getitem__) != varying
-            or any(one not in (None, b"\x94") for one in groups[_MEMOS])
+            or any(one not in (None, b"\x94") for one in groups[MEMOS])
         ):
             return
         captured = {places[keys[key]] for key in varying}
         pattern = [rb"\}\x94\("]
         memo: list[Any] = [_EVENT]
         values = {group: items[place] for place, group in places.items()}
-        for first in range(1, _LAST, 3):
+        for first in range(1, LAST, 3):
             run, value, kept = groups[first : first + 3]
             if run is None:
                 break
-            pattern += [re.escape(run), b"(%b)" % _INTEGERS if first + 1 in captured else re.escape(value)]
+            pattern += [re.escape(run), b"(%b)" % INTEGERS if first + 1 in captured else re.escape(value)]
             if kept is not None:
                 pattern.append(rb"\x94")
                 memo.append(values[first + 1])
         if len(varying) < 3:
             pattern.append(b"(?:(a^))?")  # there is no time
-        pattern.append(re.escape(groups[_LAST]))
-        pattern.append(rb"\]%b\((a^)?" % (rb"\x94" if groups[_LAST + 2] else b"") if inline else rb"(%b)u" % _REFERENCE)
+        pattern.append(re.escape(groups[LAST]))
+        pattern.append(rb"\]%b\((a^)?" % (rb"\x94" if groups[LAST + 2] else b"") if inline else rb"(%b)u" % REFERENCE)
         action = ACTIONS.get(items[keys["action"]], Action.OTHER)
         match = re.compile(b"".join(pattern), re.DOTALL).match
-        self._likely.insert(0, _Shape(match, int(action), tuple(memo), inline and groups[_LAST + 2] is not None))
+        self._likely.insert(0, _Shape(match, int(action), tuple(memo), inline and groups[LAST + 2] is not None))
         del self._likely[_MOST_SHAPES:]
 
     def _slot(self, memo: bytes) -> int:
@@ -307,14 +287,14 @@ class _SnapshotReader(Reader):
         events.stacks.append(stack if type(stack) is Stack else self._stack_of(stack))
         events.times.append(made.get("time_us", 0))
         if "device_free" in made:
-            events.free[len(events) - 1] = _count(made["device_free"])
+            events.free[len(events) - 1] = count(made["device_free"])
 
     def _stack_of(self, value: Any) -> Stack:
         """The call stack that a list of frames is, wherever it stands."""
         if type(value) is Stack:
             return value
         if value is None:
-            return _NO_STACK
+            return NO_STACK
         found = self.finished_list(list(value))
         if type(found) is not Stack:
             raise self.refused("a list of frames holds something else")
@@ -327,21 +307,19 @@ class _SnapshotReader(Reader):
         try:
             whole = self.load()
         except (OverflowError, TypeError, ValueError):
-            raise self.refused(
-                "no snapshot of torch's memory: an event has a value of the wrong kind or size"
-            ) from None
+            raise self.refused("no snapshot of torch's memory: an event has a wrong kind or size of value") from None
         if type(whole) is list:  # `torch.cuda.memory_snapshot()`: the segments alone
             whole = {"segments": whole, "device_traces": []}
         if type(whole) is not dict or "segments" not in whole:
             raise Refused("no snapshot of torch's memory: it holds no `segments`")
         try:
             return Snapshot(
-                tuple(map(self._segment, _items(whole["segments"]))),
-                self._traces(_items(whole.get("device_traces", ()))),
+                tuple(map(self._segment, items(whole["segments"]))),
+                self._traces(items(whole.get("device_traces", ()))),
                 self.frames,
                 self.stacks,
-                _plain(whole.get("allocator_settings", {})),
-                tuple(map(_annotation, _items(whole.get("external_annotations", ())))),
+                plain(whole.get("allocator_settings", {})),
+                tuple(map(annotation, items(whole.get("external_annotations", ())))),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise Refused(f"no snapshot of torch's memory: {type(error).__name__}: {error}") from None
@@ -349,7 +327,7 @@ class _SnapshotReader(Reader):
     def _traces(self, lists: Any) -> dict[int, Events]:
         traces, start = {}, 0
         for device, events in enumerate(lists):
-            events = _items(events)
+            events = items(events)
             if not all(one is _EVENT for one in events):
                 raise Refused("no snapshot of torch's memory: a trace holds what is no event")
             traces[device] = self.events.part(start, start + len(events))
@@ -359,16 +337,16 @@ class _SnapshotReader(Reader):
         return traces
 
     def _segment(self, made: Mapping[str, Any]) -> Segment:
-        address = _count(made["address"])
+        address = count(made["address"])
         blocks, offset = [], address
-        for one in _items(made["blocks"]):
+        for one in items(made["blocks"]):
             blocks.append(self._block(one, offset))
             offset += blocks[-1].size
         return Segment(
-            _count(made.get("device", 0)),
+            count(made.get("device", 0)),
             address,
-            _count(made["total_size"]),
-            _count(made.get("stream", 0)),
+            count(made["total_size"]),
+            count(made.get("stream", 0)),
             str(made.get("segment_type", "")),
             tuple(made.get("segment_pool_id", (0, 0))),
             bool(made.get("is_expandable", False)),
@@ -376,61 +354,13 @@ class _SnapshotReader(Reader):
         )
 
     def _block(self, made: Mapping[str, Any], offset: int) -> Block:
-        size = _count(made["size"])
+        size = count(made["size"])
         frames, requested = made.get("frames"), made.get("requested_size", size)
         if frames is None and made.get("history"):  # of torch 2.0
             frames, requested = made["history"][0].get("frames"), made["history"][0]["real_size"]
         return Block(
-            _count(made.get("address", offset)), size, _count(requested), str(made["state"]), self._stack_of(frames)
+            count(made.get("address", offset)), size, count(requested), str(made["state"]), self._stack_of(frames)
         )
-
-
-def _items(value: Any) -> Any:
-    """A list's items; one that is empty is read as a call stack without frames."""
-    if type(value) is Stack and value == _NO_STACK:
-        return ()
-    if not isinstance(value, list | tuple):
-        raise TypeError(f"{type(value).__name__} is no list")
-    return value
-
-
-def _count(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < 1 << 63:
-        raise ValueError(f"{value!r} is no count or address")
-    return value
-
-
-def _plain(value: Any) -> dict[str, Any]:
-    return {str(key): one for key, one in value.items() if isinstance(one, str | int | float | bool)}
-
-
-def _annotation(made: Mapping[str, Any]) -> Annotation:
-    return Annotation(
-        str(made.get("name", "")), made.get("stage") == "START", int(made.get("device", 0)), int(made.get("time_us", 0))
-    )
-
-
-def _value(data: bytes) -> Any:
-    """What one or, for a pair, two opcodes stand for."""
-    code = data[0]
-    if code == 0x8A:  # LONG1
-        end = 2 + data[1]
-        value: Any = int.from_bytes(data[2:end], "little", signed=True)
-    elif code == 0x4B:  # BININT1
-        value, end = data[1], 2
-    elif code == 0x4D:  # BININT2
-        value, end = data[1] | data[2] << 8, 3
-    elif code == 0x4A:  # BININT
-        value, end = int.from_bytes(data[1:5], "little", signed=True), 5
-    elif code == 0x8C:  # SHORT_BINUNICODE
-        end = 2 + data[1]
-        value = data[2:end].decode("utf-8", "surrogatepass")
-    else:
-        value, end = _CONSTANTS[code], 1
-    return value if end == len(data) else (value, _value(data[end:-1]))
-
-
-_CONSTANTS = {0x4E: None, 0x88: True, 0x89: False}
 
 
 _BEGINNINGS = {

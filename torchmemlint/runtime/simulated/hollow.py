@@ -9,9 +9,6 @@ is told 1.0, 0 or False, and where a result's size depends on values it gets the
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import mmap
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +16,9 @@ from typing import Any
 import torch
 
 from torchmemlint.runtime import internals
+from torchmemlint.runtime.simulated.arena import arena
 from torchmemlint.runtime.simulated.execution import ATTENTION, Tagged, attends_efficiently, sums_length
+from torchmemlint.runtime.simulated.writing import aliases, written, written_returns
 from torchmemlint.runtime.tracker import tensors_in
 
 aten = torch.ops.aten
@@ -29,9 +28,6 @@ KNOWN = 4096
 """Results up to so many elements are computed, if nothing that they are made of is unknown."""
 BLANK = 1 << 18
 """Parameters of so many elements that the host makes are not filled, because they go to the GPU as they are."""
-_ADDRESSES = 46
-"""The arena has at most two to this power of addresses."""
-
 _VIEW = object()
 """Stands for the results of an operation that gives a view and does not say so (`_unsafe_view`)."""
 
@@ -46,40 +42,6 @@ _BY_VALUE = frozenset(("aten::_pack_padded_sequence",))
 
 _UNTOUCHED = frozenset(("aten::_amp_foreach_non_finite_check_and_unscale_",))
 """What leaves the known among its arguments as they are: no gradient is infinite."""
-
-
-class Arena:
-    """Addresses without memory behind them. They can be read (zeros), should anything read them after all."""
-
-    def __init__(self) -> None:
-        self._buffer = _reserve()
-        self._size = len(self._buffer)
-        self._next = 0
-
-    def storage(self, nbytes: int) -> torch.UntypedStorage:
-        """So many bytes of it; each is handed out again only when all of them have been."""
-        if self._next + nbytes > self._size:
-            self._next = 0
-        tensor = torch.frombuffer(self._buffer, dtype=torch.uint8, count=nbytes, offset=self._next)
-        self._next += -(-nbytes // 512) * 512
-        return tensor.untyped_storage()
-
-
-@functools.cache
-def arena() -> Arena:
-    """The process's: a range this large is not to be had for every run of a process."""
-    return Arena()
-
-
-def _reserve() -> mmap.mmap:
-    options: dict[str, Any] = {}
-    if hasattr(mmap, "MAP_PRIVATE"):  # not on Windows
-        no_reserve = getattr(mmap, "MAP_NORESERVE", 0x4000 if hasattr(mmap, "MAP_POPULATE") else 0)
-        options["flags"] = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | no_reserve
-    for power in range(_ADDRESSES, 29, -1):
-        with contextlib.suppress(OSError, OverflowError):
-            return mmap.mmap(-1, 1 << power, **options)
-    raise MemoryError("no range of addresses is left for tensors that are not computed")
 
 
 def _set_unknown(tensor: torch.Tensor) -> None:
@@ -146,12 +108,12 @@ class Hollow(Tagged):
             return arguments[0].zero_() if unknown else operation(*arguments, **keywords)
         if name == "aten::_fused_sdp_choice":
             return super().compute(operation, arguments, keywords, device)
-        written = _written(operation, arguments, keywords)
+        changed = written(operation, arguments, keywords)
         if name not in _UNTOUCHED:
-            for tensor in written:
+            for tensor in changed:
                 _set_unknown(tensor)
-        if written and len(operation._schema.returns) == len(_written_returns(operation)) and "out" not in keywords:
-            return _aliases(operation, arguments, keywords)
+        if changed and len(operation._schema.returns) == len(written_returns(operation)) and "out" not in keywords:
+            return aliases(operation, arguments, keywords)
         sized = self._sized.get(name)
         if sized is not None:
             found = sized(*arguments, **keywords)
@@ -390,33 +352,3 @@ def _told(dtype: torch.dtype) -> Any:
     if dtype.is_complex:
         return 1 + 0j
     return 1.0 if dtype.is_floating_point else 0
-
-
-def _written_returns(operation: Any) -> list[Any]:
-    return [one for one in operation._schema.returns if one.alias_info is not None and one.alias_info.is_write]
-
-
-def _written(operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> list[torch.Tensor]:
-    """The tensors that an operation changes."""
-    schema = operation._schema
-    if not schema.is_mutable:
-        return []
-    written: list[torch.Tensor] = []
-    for number, one in enumerate(schema.arguments):
-        if one.alias_info is None or not one.alias_info.is_write:
-            continue
-        written += tensors_in(arguments[number] if number < len(arguments) else keywords.get(one.name))
-    return written
-
-
-def _aliases(operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """The arguments that an operation which changes them gives back."""
-    found = []
-    for wanted in operation._schema.returns:
-        for number, one in enumerate(operation._schema.arguments):
-            info = one.alias_info
-            if info is not None and info.is_write and info.before_set == wanted.alias_info.before_set:
-                found.append(arguments[number] if number < len(arguments) else keywords.get(one.name))
-    if not found:
-        return None
-    return found[0] if len(found) == 1 else tuple(found)
