@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from textwrap import dedent
+
 import pytest
 
 pytest.importorskip("torch")
 import torch
 import torch.multiprocessing as mp
 
+from torchmemlint.cli.main import main
 from torchmemlint.runtime import track_memory
 
 
@@ -32,3 +36,49 @@ def test_a_tensor_arrives_on_the_gpu_that_it_left() -> None:
     received.set()
     process.join()
     assert process.exitcode == 0
+
+
+QUEUE = """
+    import torch
+    import torch.multiprocessing as mp
+    from torch import nn
+
+    def produce(queue):
+        for _ in range(40):
+            queue.put(torch.ones(8, 16).to(DEVICE))
+        queue.put(None)
+
+    def consume(queue):
+        model = nn.Linear(16, 1).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        while True:
+            batch = queue.get()
+            if batch is None:
+                break
+            optimizer.zero_grad()
+            model(batch.cuda()).mean().backward()
+            optimizer.step()
+
+    if __name__ == "__main__":
+        context = mp.get_context("spawn")
+        queue = context.Queue(maxsize=4)
+        producer = context.Process(target=produce, args=(queue,), daemon=True)
+        producer.start()
+        consume(queue)
+"""
+
+
+@pytest.mark.parametrize("device", ["cuda", "cpu"])
+def test_what_is_sent_gets_no_all_clear(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], device: str
+) -> None:
+    (tmp_path / "train.py").write_text(dedent(QUEUE).replace("DEVICE", repr(device)))
+    monkeypatch.chdir(tmp_path)
+    assert main(["trace", "--isolated", "--backend", "simulated", "--color", "never", "--quiet", "train.py"]) == 0
+    said = capfd.readouterr().out
+    if device == "cpu":
+        assert "No growth" in said
+        assert "from process to process" not in said
+    else:
+        assert "No growth" not in said
+        assert "Growth cannot be told: tensors on the GPU go from process to process, at train.py:16." in said

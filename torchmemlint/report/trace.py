@@ -21,6 +21,7 @@ from torchmemlint.runtime.idle import Idle
 from torchmemlint.runtime.ledger import Site
 from torchmemlint.runtime.results import RunResult
 from torchmemlint.runtime.seldom import Seldom
+from torchmemlint.runtime.shared import Shared
 from torchmemlint.runtime.trace_report import TracedLeak, TraceReport
 from torchmemlint.runtime.uses import Unneeded
 from torchmemlint.sizes import format_size
@@ -168,6 +169,10 @@ class _Words:
             one.nbytes
         ), f"at {self.place(one.line)}, {one.times} times in {one.steps} steps; none is freed"
 
+    def shared(self, one: Shared) -> tuple[str, str]:
+        """What a line makes for other processes, or has from them, in all."""
+        return format_size(one.nbytes), f"at {self.place(one.line)}, {one.storages} storages in the whole run"
+
     def unneeded(self, one: Unneeded) -> Iterator[tuple[str, str]]:
         """The lines that saved activations for them, and the gradients themselves."""
         for site, nbytes in one.saved[:_LINES]:
@@ -207,6 +212,13 @@ class _Writer:
             yield Text()
             yield Text("Kept now and then, in too few turns to tell whether it goes on", style="bold")
             yield from rows(self._words.seldom(one) for one in report.seldom[:_LINES])
+        if report.shared:
+            yield Text()
+            yield Text(
+                "Goes from process to process; a real GPU keeps it in the first until it is let go",
+                style="bold",
+            )
+            yield from rows(self._words.shared(one) for one in report.shared[:_LINES])
         for waiting in report.waiting:
             yield Text()
             yield self._words.heading_of_waiting(waiting)
@@ -293,6 +305,9 @@ class _Writer:
             if report.seldom:
                 keeping = "1 line keeps" if len(report.seldom) == 1 else f"{len(report.seldom)} lines keep"
                 found = f"{keeping} more now and then: give it more --steps to tell whether it grows."
+            elif report.shared and not few:
+                where = self._words.place(report.shared[0].line)
+                found = f"Growth cannot be told: tensors on the GPU go from process to process, at {where}."
             return " ".join((found, *self._besides()))
         if not report.leaks:
             return f"{format_size(sum(one.most for one in report.waiting))} waited for the garbage collector."

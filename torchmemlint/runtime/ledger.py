@@ -89,6 +89,7 @@ class Ledger:
         self.backwards: list[tuple[int, int]] = []  # the events at which each backward began and ended
         self._all_marks = array("q")
         self._saved: set[tuple[int, int]] = set()  # sites and operations of which something was saved for backward
+        self.shared: set[int] = set()  # records of a GPU that went to another process, or came from one
         self.live: dict[str, int] = {}
         self.peaks: dict[str, int] = {}
         self.peak_events: dict[str, int] = {}

@@ -22,6 +22,7 @@ from torchmemlint.runtime.trace_report import (
     idle_from_json,
     leak_from_json,
     seldom_from_json,
+    shared_from_json,
     unneeded_from_json,
     waiting_from_json,
 )
@@ -60,6 +61,7 @@ def trace(
         _most(result, "idle", idle_from_json, lambda one: one.nbytes),
         max(_unneeded(result), key=lambda one: one.nbytes, default=None),
         _most(result, "seldom", seldom_from_json, lambda one: int(one.nbytes * one.times)),
+        _most(result, "shared", shared_from_json, lambda one: one.nbytes),
     )
 
 

@@ -15,6 +15,7 @@ from torchmemlint.runtime.leaks import Leak
 from torchmemlint.runtime.ledger import Site
 from torchmemlint.runtime.results import RunResult
 from torchmemlint.runtime.seldom import Seldom
+from torchmemlint.runtime.shared import Shared
 from torchmemlint.runtime.survivors import Accrual
 from torchmemlint.runtime.uses import Unneeded
 
@@ -68,7 +69,8 @@ class TraceReport:
     `filling` is what grows up to a bound that its holder has, `gathered` what is collected to be used later; neither is
     a leak. `waiting` is what waited for the garbage collector, `idle` what lived at a peak and was not used any more,
     `unneeded` what backward passes kept and made for gradients that no optimizer uses, `seldom` the lines that keep
-    something now and then, in too few turns to tell whether it goes on.
+    something now and then, in too few turns to tell whether it goes on, `shared` those whose tensors on a simulated GPU
+    go to another process or come from one.
     """
 
     program: str
@@ -83,6 +85,7 @@ class TraceReport:
     idle: tuple[Idle, ...] = ()
     unneeded: Unneeded | None = None
     seldom: tuple[Seldom, ...] = ()
+    shared: tuple[Shared, ...] = ()
 
     @property
     def growing(self) -> bool:
@@ -115,6 +118,7 @@ class TraceReport:
             "idle": [idle_to_json(one) for one in self.idle],
             "unneeded": None if self.unneeded is None else unneeded_to_json(self.unneeded),
             "seldom": [asdict(one) for one in self.seldom],
+            "shared": [asdict(one) for one in self.shared],
             "timeline": self.timeline.to_json(),
             "notes": list(self.notes),
             "run": run,
@@ -205,6 +209,11 @@ def unneeded_from_json(values: Mapping[str, Any]) -> Unneeded:
 def seldom_from_json(values: Mapping[str, Any]) -> Seldom:
     """A line that keeps something now and then, from JSON's types."""
     return Seldom(**{**values, "line": _site(values["line"])})
+
+
+def shared_from_json(values: Mapping[str, Any]) -> Shared:
+    """A line whose tensors are shared, from JSON's types."""
+    return Shared(**{**values, "line": _site(values["line"])})
 
 
 def _lines_to_json(lines: Iterable[tuple[Site, int]]) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from torchmemlint.runtime.leaks import Leak
 from torchmemlint.runtime.ledger import Ledger
 from torchmemlint.runtime.loops import Entry, StopRun
 from torchmemlint.runtime.passes import Pass
+from torchmemlint.runtime.shared import shared_by_line
 from torchmemlint.runtime.trace_report import Timeline, idle_to_json, leak_to_json, unneeded_to_json, waiting_to_json
 from torchmemlint.runtime.unneeded import UnneededGradients
 
@@ -133,6 +134,7 @@ class LeakAnalysis:
             "waiting": [waiting_to_json(one) for one in waiting],
             "idle": [idle_to_json(one) for one in idle],
             "seldom": [asdict(one) for one in memory.seldom],
+            "shared": [asdict(one) for one in shared_by_line(memory.ledger)],
             "unneeded": None if unneeded is None else unneeded_to_json(unneeded),
             "timeline": _timeline(memory.ledger, memory.device, leaks).to_json(),
             "looks": len(memory.looks),

@@ -106,6 +106,12 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
 
     # --- what is known of a storage
 
+    def note_shared(self, tensor: torch.Tensor) -> None:
+        """Write down that a tensor goes to another process, or came from one."""
+        index = self.index_of(tensor)
+        if index is not None:
+            self.ledger.shared.add(index)
+
     def index_of(self, tensor: torch.Tensor) -> int | None:
         """The living record of a tensor's storage; None where it was never seen."""
         storage = internals.storage_of(tensor)

@@ -21,7 +21,7 @@ _receiving: list[Placement] = []
 
 
 def replace_sharing(replacements: Replacements, placement: Placement) -> None:
-    """Let tensors take their device along, and place those that arrive."""
+    """Let tensors take their device along, place those that arrive, and note both."""
     import torch.multiprocessing
 
     reducers: dict[type, Callable[[Any], Any]] = ForkingPickler._extra_reducers  # type: ignore[attr-defined]
@@ -38,7 +38,10 @@ def _taking_along(reduce: Callable[[Any], Any], placement: Placement) -> Callabl
     def reduced(tensor: torch.Tensor) -> Any:
         device = placement.where(tensor)
         made = reduce(tensor)
-        return (_arrived, (device, *made)) if device in placement.gpus else made
+        if device not in placement.gpus:
+            return made
+        placement.tracker.note_shared(tensor)
+        return _arrived, (device, *made)
 
     return reduced
 
@@ -47,5 +50,7 @@ def _arrived(device: str, make: Callable[..., torch.Tensor], arguments: tuple[An
     """Runs where a tensor is received."""
     tensor = make(*arguments)
     if _receiving and device in _receiving[-1].gpus:
-        _receiving[-1].tracker.place(tensor, device)
+        tracker = _receiving[-1].tracker
+        tracker.place(tensor, device)
+        tracker.note_shared(tensor)
     return tensor
