@@ -323,7 +323,7 @@ def trained(name: str, batch: int) -> dict[str, int]:
             loss.backward()  # type: ignore[no-untyped-call]  # as above
             optimizer.step()
             optimizer.zero_grad()
-    return {"peak": memory.peak, "reserved": memory.peak_reserved}
+    return {"peak": memory.peak, "reserved": memory.peak_reserved, "scores": scores.shape[1]}
 
 
 # -- what is kept ------------------------------------------------------------------------------------------------------

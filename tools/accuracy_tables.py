@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import cache
+from math import ceil
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
@@ -12,6 +13,10 @@ from typing import Any
 FILE = Path(__file__).resolve().parent.parent / "docs" / "accuracy.json"
 FIGURES = ("peak", "allocated", "reserved")
 MIB = 2**20
+CLASSES = 1000
+"""ImageNet's. With its labels, a model that gives fewer scores ends at its first loss, which is no training."""
+RISK = 0.05
+"""The share of models for which a limit may be too low."""
 CARD_MIB = 40_335
 """What an A100 with 40 GB has for torch (docs/simulated.md). A training that needs more ran out of memory on it."""
 
@@ -56,15 +61,28 @@ def that_ran() -> list[dict[str, Any]]:
     return [one for one in kept()["gpumemnet"]["sample"] if "error" not in one and one["reserved"] <= CARD_MIB * MIB]
 
 
-def errors() -> tuple[float, list[tuple[float, dict[str, Any]]]]:
-    """The MiB that are added for context and cuDNN, and the error of each model they were not taken from.
-
-    The first half of the sample gives the constant, the second half is judged by it.
-    """
+def halves() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The models that give the constants, and those that are judged by them; all give enough scores for the labels."""
     ran = that_ran()
     half = len(ran) // 2
-    constant = median(one["used_mib"] - one["reserved"] / MIB for one in ran[:half])
-    return constant, [(off(one["reserved"] / MIB + constant, one["used_mib"]), one) for one in ran[half:]]
+    first, second = ([one for one in part if one["scores"] >= CLASSES] for part in (ran[:half], ran[half:]))
+    return first, second
+
+
+def constants() -> tuple[float, float]:
+    """The MiB that are added for context and cuDNN: what half of the models need, and what all but `RISK` need."""
+    needed = sorted(one["used_mib"] - one["reserved"] / MIB for one in halves()[0])
+    return median(needed), needed[ceil((1 - RISK) * len(needed)) - 1]
+
+
+def errors(constant: float) -> list[tuple[float, dict[str, Any]]]:
+    """The error of each model that no constant was taken from."""
+    return [(off(one["reserved"] / MIB + constant, one["used_mib"]), one) for one in halves()[1]]
+
+
+def share(errors: list[float]) -> float:
+    """The share of them that are too low."""
+    return sum(error < 0 for error in errors) / len(errors)
 
 
 def models() -> str:
@@ -73,10 +91,12 @@ def models() -> str:
     sample = data["sample"]
     unknown = [one for one in sample if one.get("error", "").startswith("RuntimeError: Unknown model")]
     failed = [one for one in sample if "error" in one and one not in unknown]
-    constant, judged = errors()
+    constant, limit = constants()
+    judged, limited = errors(constant), [error for error, _ in errors(limit)]
+    narrow = sum(one["scores"] < CLASSES for one in that_ran())
     sizes = sorted(abs(error) for error, _ in judged)
     tenth = quantiles(sizes, n=10)[-1]
-    givers = len(that_ran()) - len(judged)
+    givers = len(halves()[0])
     large = [one for one in sample if "error" not in one and one not in that_ran()]
     full = sum(one["used_mib"] > 0.9 * CARD_MIB for one in large)
     low = sum(error < 0 for error, _ in judged)
@@ -90,13 +110,17 @@ def models() -> str:
         f"| that do not run on the simulated card | {len(failed)} | 0 |",
         f"| simulated to need more than the card has, so left out | {len(large)} | |",
         f"| of these, the card was at least nine tenths full | {full} | |",
-        f"| constant for context and cuDNN, from the first {givers} that fit | {constant:,.0f} MiB | |",
-        f"| models judged with it | {len(judged)} | |",
+        f"| with fewer scores than the labels need, so left out | {narrow} | |",
+        f"| constant for context and cuDNN: the median of {givers} | {constant:,.0f} MiB | |",
+        f"| models judged with it, none of them among these | {len(judged)} | |",
         f"| median error | {median(sizes):.1%} | 5% |",
         f"| error of nine in ten at most | {tenth:.1%} | 12% |",
         f"| largest error | {sizes[-1]:.1%} | |",
-        f"| simulated too low (as a limit, these would run out of memory) | {low / len(judged):.0%} | 5% |",
+        f"| simulated too low | {low / len(judged):.0%} | |",
         f"| too low by more than 5% | {sum(error < -0.05 for error, _ in judged) / len(judged):.0%} | |",
+        f"| constant for a limit: {1 - RISK:.0%} of the {givers} need no more | {limit:,.0f} MiB | |",
+        f"| too low as a limit (these would run out of memory) | {share(limited):.0%} | {RISK:.0%} |",
+        f"| median error of the limit | {median(map(abs, limited)):.1%} | |",
     ]
     wrong = sorted(judged, key=lambda pair: -abs(pair[0]))[:5]
     rows = []

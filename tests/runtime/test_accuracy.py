@@ -38,11 +38,16 @@ def test_the_page_has_the_tables_of_the_data() -> None:
         assert make().strip() in page
 
 
-def test_the_constant_is_not_judged_by_the_models_that_gave_it() -> None:
-    constant, judged = TABLES.errors()
-    sample = TABLES.that_ran()
-    givers = sample[: len(sample) // 2]
-    assert not [one for one in givers if any(one is other for _, other in judged)]
+def test_the_constants_are_not_judged_by_the_models_that_gave_them() -> None:
+    constant, limit = TABLES.constants()
+    judged = TABLES.errors(constant)
+    sample = [one for one in TABLES.that_ran() if one["scores"] >= TABLES.CLASSES]
+    givers, others = TABLES.halves()
+    assert [one for _, one in judged] == others
+    assert not [one for one in givers if any(one is other for other in others)]
     assert len(givers) + len(judged) == len(sample)
+    needed = [one["used_mib"] - one["reserved"] / TABLES.MIB for one in givers]
+    assert sum(need > limit for need in needed) <= TABLES.RISK * len(needed)
+    assert sum(need >= limit for need in needed) > TABLES.RISK * len(needed)
     for error, one in judged:
         assert error == pytest.approx((one["reserved"] / TABLES.MIB + constant) / one["used_mib"] - 1)
