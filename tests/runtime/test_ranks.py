@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from tests.runtime.schemas import TRACE, validate  # noqa: E402
 from torchmemlint.cli.main import cli  # noqa: E402
 from torchmemlint.cli.torchrun import launched  # noqa: E402
 from torchmemlint.runtime import ranks  # noqa: E402
+from torchmemlint.runtime.evidence import HookedNodes  # noqa: E402
 from torchmemlint.runtime.groups import gloo_for_nccl  # noqa: E402
 from torchmemlint.runtime.launch import _begun, launch, order_for, workspace  # noqa: E402
 from torchmemlint.runtime.memory import track_memory  # noqa: E402
@@ -26,9 +28,11 @@ from torchmemlint.runtime.process import WITH_OTHERS, environment  # noqa: E402
 from torchmemlint.runtime.ranks import Ranks  # noqa: E402
 from torchmemlint.runtime.results import End, RunResult  # noqa: E402
 from torchmemlint.runtime.several import together  # noqa: E402
+from torchmemlint.runtime.steps import Steps  # noqa: E402
 from torchmemlint.runtime.torchrun import environment_of, free_port  # noqa: E402
 from torchmemlint.runtime.trace import ANALYSIS, leaks_of  # noqa: E402
 from torchmemlint.runtime.trace_report import TracedLeak, _traced  # noqa: E402
+from torchmemlint.runtime.unneeded import UnneededGradients  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no distributed")
 
@@ -295,3 +299,49 @@ def test_a_model_in_shards_is_on_the_simulated_gpu(monkeypatch: pytest.MonkeyPat
     losses, held_in_shards = train(in_shards)
     assert losses == whole
     assert held_in_shards < 1.3 * held  # and no second copy of it
+
+
+def test_shards_without_values_are_filled_on_the_simulated_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As models that are too large for one place are made: shapes first, then shards, then random values."""
+    if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 13):
+        pytest.skip("older releases gather in operations of their own, which ask for a real GPU")
+    shards = importlib.import_module("torch.distributed.fsdp")
+    for name, value in environment_of(0, 1, free_port()).items():
+        monkeypatch.setenv(name, value)
+    with gloo_for_nccl(), track_memory("simulated") as memory:
+        torch.distributed.init_process_group("nccl")
+        with torch.device("meta"):
+            model = torch.nn.Sequential(torch.nn.Embedding(32, 64), torch.nn.Linear(64, 64))
+        for layer in [*model, model]:
+            shards.fully_shard(layer)
+        model.to_empty(device="cuda")
+        for layer in model:
+            layer.reset_parameters()
+        assert model[0].weight.to_local().std().item() == pytest.approx(1.0, abs=0.1)
+        model(torch.arange(8, device="cuda")).square().mean().backward()
+        assert next(model.parameters()).device.type == "cuda"
+        assert memory.live >= 4 * 64 * (32 + 64 + 1)
+    drawing = importlib.import_module("torch.distributed.tensor._random")
+    assert drawing._rng_tracker is None
+
+
+def test_whole_parameters_of_shards_are_not_unneeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An optimizer has the shards, and the backward the whole parameters, which are gathered for it."""
+    shards = pytest.importorskip("torch.distributed.tensor")
+    for name, value in environment_of(0, 1, free_port()).items():
+        monkeypatch.setenv(name, value)
+    steps = Steps()
+    with gloo_for_nccl(), track_memory("cpu") as memory:
+        mesh = torch.distributed.device_mesh.init_device_mesh("cpu", (1,))
+        shard = shards.distribute_tensor(torch.ones(4), mesh)
+        looks = UnneededGradients(memory.backend.tracker, steps, HookedNodes())
+        whole, other = (torch.nn.Parameter(torch.ones(4)) for _ in range(2))
+        for parameters in ([other], [shard]):
+            optimizer = SimpleNamespace(param_groups=[{"params": parameters}])
+            for _ in range(8):
+                loss = (whole * 2).sum()
+                steps.failures.tell(steps.on_backward, loss)
+                loss.backward()
+                steps.failures.tell(steps.before_step, optimizer)
+            assert (looks.found is None) == (parameters[0] is not other)
+    assert steps.failures.count == 0

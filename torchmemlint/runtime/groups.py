@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+
+from torchmemlint.runtime import internals
+
+_DRAWING = "torch.distributed.tensor._random"
 
 
 @contextlib.contextmanager
@@ -39,7 +44,28 @@ def _everywhere(stack: contextlib.ExitStack, name: str, original: Any, replaceme
             stack.callback(setattr, module, name, original)
 
 
+class _HostsGenerator:
+    """Takes the place of what asks a GPU for random numbers of distributed tensors: there, it is the host that draws.
+
+    torch's own moves the state of a generator to the GPU, below all that simulates one.
+    """
+
+    distribute_region_enabled = False
+
+    def _distribute_region(self, spec: Any, generator: Any = None) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+
+def _draw_on_the_host() -> None:
+    with contextlib.suppress(ImportError):  # releases before 2.5 have it elsewhere
+        importlib.import_module(_DRAWING)._rng_tracker = _HostsGenerator()  # type: ignore[attr-defined]
+        internals.keep_whole_in_shape(torch.ops.aten.uniform_.default)
+
+
 def _leave_group() -> None:
+    drawing = sys.modules.get(_DRAWING)
+    if drawing is not None and isinstance(drawing._rng_tracker, _HostsGenerator):
+        drawing._rng_tracker = None  # type: ignore[attr-defined]
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
 
@@ -51,7 +77,9 @@ def _of_gloo(backend: Any) -> Any:
 def _initializing(original: Callable[..., Any]) -> Callable[..., Any]:
     def init_process_group(backend: Any = None, *arguments: Any, **keywords: Any) -> Any:
         keywords.pop("device_id", None)  # binds the group to a GPU, which Gloo refuses
-        return original(_of_gloo(backend), *arguments, **keywords)
+        result = original(_of_gloo(backend), *arguments, **keywords)
+        _draw_on_the_host()
+        return result
 
     return init_process_group
 

@@ -6,6 +6,7 @@ Known good with torch 2.2, 2.6 and 2.13. A release that moves one of these break
 from __future__ import annotations
 
 import contextlib
+import importlib
 import sys
 import weakref
 from collections.abc import Callable, Iterator
@@ -381,3 +382,12 @@ def is_fake(tensor: torch.Tensor) -> bool:
     from torch._subclasses.fake_tensor import FakeTensor
 
     return isinstance(tensor, FakeTensor) or tensor.is_meta
+
+
+def keep_whole_in_shape(operation: Any) -> None:
+    """Let fake tensors ask an operation's own rule for shapes, and not what it is made of.
+
+    `uniform_` is made of an operation that is given a device, which fails for a GPU that torch was built without.
+    """
+    table = importlib.import_module("torch._decomp").meta_table
+    table.setdefault(operation, operation)

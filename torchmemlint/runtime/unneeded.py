@@ -37,6 +37,7 @@ class UnneededGradients:
         self._backwards = 0
         self._next = _FIRST
         self._found: list[tuple[Unneeded, set[int]]] = []
+        self._in_shards = False  # then a backward's leaves are whole parameters, which no optimizer has
         steps.before_step.append(self._stepping)
         steps.on_backward.append(self._looked_at)
 
@@ -44,17 +45,19 @@ class UnneededGradients:
     def found(self) -> Unneeded | None:
         """What a backward had for parameters that no optimizer has stepped, now that the run is over."""
         return max(
-            (one for one, leaves in self._found if self._trained.isdisjoint(leaves)),
+            (one for one, leaves in self._found if self._trained.isdisjoint(leaves) and not self._in_shards),
             key=lambda one: one.nbytes,
             default=None,
         )
 
     def _stepping(self, optimizer: Any) -> None:
-        self._trained.update(id(one) for group in optimizer.param_groups for one in group["params"])
+        parameters = [one for group in optimizer.param_groups for one in group["params"]]
+        self._trained.update(map(id, parameters))
+        self._in_shards = self._in_shards or any(internals.local_of(one) is not one for one in parameters)
 
     def _looked_at(self, roots: Any) -> None:
         self._backwards += 1
-        if self._backwards < self._next or not self._trained:
+        if self._backwards < self._next or not self._trained or self._in_shards:
             return
         self._next *= 2
         with internals.without_function_modes():
