@@ -14,7 +14,8 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
-HEAD = "| program | source | `trace` | `verify` | plain | traced | verified |\n|---|---|---|---|--:|--:|--:|"
+COLUMNS = ("program", "source", "`trace`", "`verify`", "plain", "traced", "times", "verified")
+HEAD = f"| {' | '.join(COLUMNS)} |\n|---|---|---|---{'|--:' * 4}|"
 
 
 def failed(found: dict[str, Any]) -> str:
@@ -57,6 +58,13 @@ def seconds(found: dict[str, Any] | None) -> str:
     return f"{found['processor']:.0f} ({found['seconds']:.0f})"
 
 
+def overhead(plain: dict[str, Any] | None, trace: dict[str, Any] | None) -> str:
+    """How many times the processor time of the plain run the traced one takes, imports included in both."""
+    if not plain or not trace or plain["exit"] != 0 or not plain.get("processor") or not trace.get("processor"):
+        return ""
+    return f"{trace['processor'] / plain['processor']:.1f}"
+
+
 def table() -> str:
     """The programs, one a line."""
     kept = json.loads((ROOT / "docs" / "programs.json").read_text(encoding="utf-8"))
@@ -70,7 +78,8 @@ def table() -> str:
         path = "/".join(part for part in (rest, script) if part)
         source = f"[{repository.partition('/')[2]}](https://github.com/{repository}/blob/{commit}/{path})"
         said = (traced(found.get("trace")), verified(found.get("verify")))
-        times = [seconds(found.get(stage)) for stage in ("plain", "trace", "verify")]
+        plain, trace, verify = (found.get(stage) for stage in ("plain", "trace", "verify"))
+        times = [seconds(plain), seconds(trace), overhead(plain, trace), seconds(verify)]
         lines.append(f"| {program['title']} | {source} | {' | '.join([*said, *times])} |")
     return "\n" + "\n".join(lines) + "\n\n"
 

@@ -7,6 +7,9 @@
 CHECKOUTS holds a folder for each repository of the list, with a checkout of it; `--commits FILE` says of which commit
 where it is no git checkout (lines of `folder commit`). Made-up data are written into it. Programs run one after the
 other, each stage in a process of its own, without network. The interpreter must have what the programs import.
+
+The stages: `plain` is the program with its loops cut as `trace` cuts them, on the CPU, without anything that looks
+(`tools/cut_short.py`). So its time and that of `trace` are of the same steps.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from program_data import MAKERS
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST = Path(__file__).with_name("programs.toml")
+CUT_SHORT = Path(__file__).with_name("cut_short.py")
 RESULT = ROOT / "docs" / "programs.json"
 STAGES = ("plain", "trace", "verify")
 ENVIRONMENT = {
@@ -51,7 +55,7 @@ def command(program: dict[str, Any], stage: str, told: Path) -> list[str]:
     target = ["-m", program["module"]] if "module" in program else [program["script"]]
     given = [*target, *program.get("arguments", [])]
     if stage == "plain":
-        return [sys.executable, *given]
+        return [sys.executable, str(CUT_SHORT), *given, *program.get("on_cpu", [])]
     ranks = ["--nproc-per-node", str(program["ranks"])] if "ranks" in program else []
     own = ["--isolated", "--backend", "simulated", "--output-format", "json", "--output-file", str(told), *ranks]
     return [sys.executable, "-m", "torchmemlint", stage, *own, *given]
@@ -130,10 +134,11 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="TEXT", help="programs whose title contains it")
     parser.add_argument("--stages", nargs="+", choices=STAGES, default=STAGES)
     parser.add_argument("--commits", type=Path, metavar="FILE")
+    parser.add_argument("--result", type=Path, default=RESULT, metavar="FILE", help="where the results are kept")
     parser.add_argument("--limit", type=float, default=300, metavar="SECONDS", help="for each stage of a program")
     choices = parser.parse_args()
     listed = tomllib.loads(LIST.read_text(encoding="utf-8"))
-    kept = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.is_file() else {"programs": {}}
+    kept = json.loads(choices.result.read_text(encoding="utf-8")) if choices.result.is_file() else {"programs": {}}
     import torch
 
     kept.update(
@@ -154,7 +159,7 @@ def main() -> int:
                 continue
             entry[stage] = run(program, stage, choices.checkouts, choices.limit)
             print(program["title"], stage, json.dumps(entry[stage])[:600], flush=True)
-            RESULT.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+            choices.result.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     return 0
 
 
