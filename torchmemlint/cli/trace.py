@@ -36,9 +36,9 @@ def trace(script: str, arguments: tuple[str, ...], **options: Any) -> int:
     """Run SCRIPT for a few steps, and name the lines whose memory grows from step to step.
 
     The report says what keeps the memory (a list, an attribute, a closure, a graph), and where. It also says which
-    lines created it, and whether a rule has a finding for it. The exit code is 1 if something grows or memory
-    runs out, 0 if not, and 2 for an error, also if what looks at the program failed. The program's own output
-    goes to the error stream.
+    lines created it, and whether a rule has a finding for it. The program's own output goes to the error stream.
+    The exit code is 1 if something grows or memory runs out, and 0 if not. It is 2 for an error, or if a look at
+    the program failed.
     """
     from torchmemlint.config.errors import ConfigError
 
