@@ -79,3 +79,15 @@ def test_what_is_sent_gets_no_all_clear(
     place = said.partition("Growth cannot be told: tensors on the GPU go from process to process, at train.py:")[2]
     # Where they are received; where they are made, if the producer came to its end and told it.
     assert place.partition(".")[0] in ("15", "8")
+
+
+@pytest.mark.slow
+def test_what_is_sent_from_the_cpu_is_no_reason_for_doubt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "train.py").write_text(dedent(QUEUE).replace("torch.ones(8, 16).cuda()", "torch.ones(8, 16)"))
+    monkeypatch.chdir(tmp_path)
+    main(["trace", "--isolated", "--backend", "simulated", "--color", "never", "--quiet", "train.py"])
+    said = capfd.readouterr().out
+    assert "No growth from step to step in 30 steps" in said
+    assert "from process to process" not in said
