@@ -52,6 +52,17 @@ def test_no_thread_takes_over() -> None:
     assert sys.getswitchinterval() == before
 
 
+def test_no_thread_takes_over_in_one_within_another() -> None:
+    worker = threading.Thread(target=time.sleep, args=(0.2,))
+    worker.start()
+    before, begun = sys.getswitchinterval(), time.monotonic()
+    with undisturbed(), undisturbed():
+        pass
+    assert time.monotonic() - begun < 1.0, "it waits for the old interval once"
+    assert sys.getswitchinterval() == before
+    worker.join()
+
+
 def test_a_look_waits_for_the_backwards_of_others_and_none_begins() -> None:
     standstill, told = Standstill(), []
     began, may_end = threading.Event(), threading.Event()

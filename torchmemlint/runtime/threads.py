@@ -33,6 +33,9 @@ def undisturbed() -> Iterator[None]:
     fills it fail with a SystemError (`_PyTuple_Resize` in CPython's Objects/tupleobject.c).
     """
     before = sys.getswitchinterval()
+    if before == _SWITCHED:  # as it is already
+        yield
+        return
     sys.setswitchinterval(_SWITCHED)
     try:
         if threading.active_count() > 1:  # one that waits already asks for its turn when the old interval is over
