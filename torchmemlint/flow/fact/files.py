@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from torchmemlint.flow.fact.numbers import actual
 from torchmemlint.flow.ir.defuse import definitions
-from torchmemlint.flow.ir.ops import Call, CallMethod, Function, Load, Op, Unit
-from torchmemlint.flow.ir.places import Scope, Temp
+from torchmemlint.flow.ir.ops import Call, Function, Load, Op, Unit
+from torchmemlint.flow.ir.places import NO_TEMP, Scope, Temp
 
 _RANKS = frozenset({"DistributedDataParallel", "local_rank", "LOCAL_RANK"})
 
@@ -39,13 +40,8 @@ def _given(function: Function, temp: Temp, caller: Op) -> Temp | None:
     op = known.made.get(temp)
     if not isinstance(op, Load) or op.name.scope is Scope.GLOBAL or op.name.text in known.bound:
         return None
-    names = [parameter.name for parameter in function.parameters]
-    if op.name.text not in names or not isinstance(caller, Call | CallMethod):
-        return None
-    place = names.index(op.name.text) - (function.cls is not None and not function.is_static)
-    named = [one.temp for one in caller.arguments if one.name == op.name.text]
-    plain = [one.temp for one in caller.arguments if not one.name]
-    return next(iter(named or plain[place : place + 1]), None)
+    temp = actual(caller, function, op.name.text)
+    return None if temp == NO_TEMP else temp
 
 
 def _in_file(function: Function, temp: Temp) -> object:
