@@ -95,10 +95,10 @@ class Watch(contextlib.AbstractContextManager["Watch"]):
                 self._tracker.claim(tensor, Kind.OPTIMIZER_STATE)
 
     def _before_backward(self, roots: Any) -> None:
-        self.claim_saved(tensors_in(roots))
-        self._tracker.sites.begin_backward()
-        self._of_thread.backwards = [*getattr(self._of_thread, "backwards", ()), self._tracker.ledger.now]
         self._tracker.standstill.backward_begins()
+        self._of_thread.backwards = [*getattr(self._of_thread, "backwards", ()), self._tracker.ledger.now]
+        self._tracker.sites.begin_backward()
+        self.claim_saved(tensors_in(roots))
 
     def _after_backward(self, roots: Any) -> None:
         self._tracker.standstill.backward_ends()
