@@ -78,7 +78,7 @@ class Summary:
     edges: list[tuple[Ref, Key, Value]]  # what the objects that it made hold, as far as callers can see them
     parents: dict[Source, set[Source]]
     symbols: list[Behind]  # those that callers must replace, shallow ones first
-    escapes: bool  # are functions handed to what is not known that see or change what was made here?
+    escapes: bool  # is what was made here handed to what is not known, which may change it before it is read?
     followed: dict[Summary, Mode | ModeOf]  # of what it calls, and in which mode
     cut: bool  # was a part of it not run?
 
@@ -128,6 +128,7 @@ class Frame:
     entry: bool = False  # is nothing outside of it?
     cut: bool = False  # was a part of it not run, because it would have been too much or too deep?
     keys: set[Ref] = field(default_factory=set)  # symbols that something was stored under
+    reads_back: bool = False  # does it look into what it made and gave to code that only its caller may know?
 
     def at(self, op: Op) -> Point:
         """Return where an operation of this function happens."""

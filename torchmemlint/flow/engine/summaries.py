@@ -57,7 +57,7 @@ def summarised(frame: Frame, end: State) -> Summary:
         edges,
         parents,
         symbols,
-        _escapes(effects, end),
+        frame.reads_back or _escapes(effects, end),
         frame.followed,
         frame.cut,
     )

@@ -8,8 +8,14 @@ from torchmemlint.flow.domain.effects import Load
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import BOXES, State, contained, visible
 from torchmemlint.flow.domain.kinds import Kind, Special
-from torchmemlint.flow.domain.refs import Bound, Key, Object, Point, Ref, Result
+from torchmemlint.flow.domain.refs import Bound, Key, Object, Point, Ref, Result, root
 from torchmemlint.flow.domain.values import LIMIT, NONE, PLAIN, Value, join, of, symbol
+from torchmemlint.flow.ir.control import For
+from torchmemlint.flow.ir.defuse import DefUse, definitions
+from torchmemlint.flow.ir.ops import CallMethod, GetAttribute, GetItem, Op
+from torchmemlint.flow.ir.places import Temp
+
+_FILLED = BOXES | {Kind.INSTANCE}
 
 
 def hand_over(state: State, given: Iterable[Value]) -> None:
@@ -39,6 +45,32 @@ def asked(
     frame.arise(result)
     frame.log(Load(point, key, base, item, state.mode, result))
     return symbol(result)
+
+
+def is_read_back(frame: Frame, state: State, target: Value, given: Iterable[Value], point: Point) -> bool:
+    """Does a function look into what it made, after a call of what its caller may know has had it?
+
+    What that call puts into it comes before, so a caller has to run the function itself.
+    """
+    if frame.entry or not any(r.symbolic and type(root(r)) is not Result for r in target.refs):
+        return False
+    made = {r for value in given for r in value.refs if type(r) is Object and r.kind in _FILLED and not r.older}
+    if not made:
+        return False
+    flow = definitions(frame.function)
+    names = [name for name, held in state.variables.items() if not made.isdisjoint(held.refs)]
+    loads = (load for name in names for load in flow.loads.get(name, ()) if load.span > point.site.span)
+    return any(_looks_into(flow, op, load.dst) for load in loads for op in flow.following(load))
+
+
+def _looks_into(flow: DefUse, op: Op, held: Temp) -> bool:
+    """Is something read from an object here, by the function itself or by a function of Python or a library?"""
+    match op:
+        case GetItem(base=base) | GetAttribute(base=base) | For(source=base):
+            return base == held
+        case CallMethod(base=base) if base == held:
+            return True
+    return flow.called(op) != ""
 
 
 def _may_be_filled(frame: Frame, state: State, holder: Object, name: str, own: Value) -> bool:
