@@ -8,7 +8,7 @@ from torchmemlint.flow.domain.effects import Load
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import BOXES, State, contained, visible
 from torchmemlint.flow.domain.kinds import Kind, Special
-from torchmemlint.flow.domain.refs import Bound, Key, Object, Point, Ref, Result, root
+from torchmemlint.flow.domain.refs import Bound, Key, Object, Point, Ref, Result
 from torchmemlint.flow.domain.values import LIMIT, NONE, PLAIN, Value, join, of, symbol
 from torchmemlint.flow.ir.control import For
 from torchmemlint.flow.ir.defuse import DefUse, definitions
@@ -52,7 +52,7 @@ def is_read_back(frame: Frame, state: State, target: Value, given: Iterable[Valu
 
     What that call puts into it comes before, so a caller has to run the function itself.
     """
-    if frame.entry or not any(r.symbolic and type(root(r)) is not Result for r in target.refs):
+    if frame.entry or not any(r.symbolic for r in target.refs):
         return False
     made = {r for value in given for r in value.refs if type(r) is Object and r.kind in _FILLED and not r.older}
     if not made:
