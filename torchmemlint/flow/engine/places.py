@@ -10,7 +10,7 @@ from torchmemlint.flow.domain.effects import Evidence, Note, Use
 from torchmemlint.flow.domain.frame import Frame, Transfer
 from torchmemlint.flow.domain.heap import BOXES, ELEMENT, Mode, State, graph_of, reached
 from torchmemlint.flow.domain.kinds import Kind, Special
-from torchmemlint.flow.domain.manners import Remark
+from torchmemlint.flow.domain.manners import Reading, Remark
 from torchmemlint.flow.domain.memory import changed_in_place, computed, erase, escape, write, write_variable
 from torchmemlint.flow.domain.refs import PATH_LIMIT, External, Globals, Key, Object, Point, Ref, Result
 from torchmemlint.flow.domain.values import NO_SOURCES, NONE, PLAIN, UNKNOWN, Value, constant, of
@@ -188,11 +188,28 @@ def _set_item(frame: Frame, state: State, op: ops.SetItem) -> None:
             return
     if state.mode is Mode.OFF:
         return
+    if _takes_numbers(frame, op):
+        frame.read(reached(state, value), Reading.NUMBER)
+        return
     sources = computed(frame, state, reached(state, value), point)
     if sources:
         changed_in_place(frame, state, base, sources, point)
         if op.place is not None and not base.refs:
             store(frame, state, op.place, Value(graph=graph_of(state, base) | sources, open=base.open), point)
+
+
+def _takes_numbers(frame: Frame, op: ops.SetItem) -> bool:
+    """Is something put into an array of numpy's? It takes the number, unless it is an array of objects."""
+    if not isinstance(op.place, Name):
+        return False
+    flow = definitions(frame.function)
+    made = [flow.made.get(temp) for temp in flow.bound.get(op.place.text, ())]
+    return bool(made) and all(
+        isinstance(one, ops.Call | ops.CallMethod)
+        and flow.called(one).startswith("numpy.")
+        and not any(flow.path(given.temp) == "object" for given in one.arguments)
+        for one in made
+    )
 
 
 def _targets(frame: Frame, base: Value, written: places.Key, key: Key) -> Iterator[tuple[Value, Key]]:

@@ -32,6 +32,7 @@ from torchmemlint.flow.domain.refs import (
     root,
 )
 from torchmemlint.flow.domain.values import Value
+from torchmemlint.flow.models.handing import FILLED
 
 EDGE_LIMIT = 300  # of the objects that one call makes
 
@@ -128,7 +129,8 @@ def _sees(end: State, reference: Ref) -> bool:
     if type(reference) is not Object:
         return False
     if reference.kind in _CALLBACKS:
-        return any(_sees(end, r) for value in end.heap.edges(reference).values() for r in value.refs)
+        held = [r for value in end.heap.edges(reference).values() for r in value.refs]
+        return any(_sees(end, r) or (type(r) is Object and r.kind in FILLED) for r in held)
     return reference.kind is Kind.INSTANCE and "__call__" in reference.about.cls.methods
 
 

@@ -15,7 +15,8 @@ from torchmemlint.flow.ir.defuse import DefUse, definitions
 from torchmemlint.flow.ir.ops import CallMethod, GetAttribute, GetItem, Op
 from torchmemlint.flow.ir.places import Temp
 
-_FILLED = BOXES | {Kind.INSTANCE}
+FILLED = BOXES | {Kind.INSTANCE}
+"""What code that is given it may put something into."""
 
 
 def hand_over(state: State, given: Iterable[Value]) -> None:
@@ -54,7 +55,7 @@ def is_read_back(frame: Frame, state: State, target: Value, given: Iterable[Valu
     """
     if frame.entry or not any(r.symbolic for r in target.refs):
         return False
-    made = {r for value in given for r in value.refs if type(r) is Object and r.kind in _FILLED and not r.older}
+    made = {r for value in given for r in value.refs if type(r) is Object and r.kind in FILLED and not r.older}
     if not made:
         return False
     flow = definitions(frame.function)
