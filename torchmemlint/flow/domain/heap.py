@@ -391,3 +391,10 @@ def reachable(state: State, roots: Any) -> set[Ref]:
                     seen.add(r)
                     frontier.append(r)
     return seen
+
+
+def set_last(state: State, holder: Ref, value: Value) -> None:
+    """Let the last element of a list be known, or not: NOTHING."""
+    state.heap.remove(holder, Special.LAST)
+    if value != NOTHING:
+        state.heap.put(holder, Special.LAST, value)

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from torchmemlint.flow.domain.arguments import Arguments
+from torchmemlint.flow.domain.effects import Write
 from torchmemlint.flow.domain.frame import CallSite, Frame
-from torchmemlint.flow.domain.heap import ELEMENT, State, elements, load, renew, visible
+from torchmemlint.flow.domain.heap import ELEMENT, State, elements, load, renew, set_last, visible
 from torchmemlint.flow.domain.kinds import PART, Kind, Special
 from torchmemlint.flow.domain.memory import begin, erase, key_of, write
 from torchmemlint.flow.domain.refs import Bare, External, Key, Object, Phi, Point, Ref, Slot, Source
@@ -208,7 +209,7 @@ def method(site: CallSite, target: Ref, name: str, graph: frozenset[Source]) -> 
         case "clear":
             erase(site.frame, site.state, of(target), None, site.point)
         case "sort" | "reverse":
-            state.heap.remove(target, Special.LAST)
+            _put_last(site, target, NOTHING)
         case "remove" | "discard" | "__delitem__":
             erase(site.frame, site.state, of(target), ELEMENT, site.point)
         case "items" | "most_common":
@@ -233,11 +234,18 @@ def _added(site: CallSite, target: Ref, box: Value, name: str) -> Value:
     if site.arguments.positional:
         site.write(box, ELEMENT, site.arguments.positional[0], True)
         if name == "append" and not (type(target) is Object and target.older):
-            site.state.heap.put(target, Special.LAST, site.arguments.positional[0])
+            _put_last(site, target, site.arguments.positional[0])
     elif site.arguments.star is not None:
         site.write(box, ELEMENT, site.iterate(site.arguments.star), True)
     _pushed_out(site, target)
     return PLAIN
+
+
+def _put_last(site: CallSite, target: Ref, value: Value) -> None:
+    """Note what is the last of a list, NOTHING where that is not known; what a caller gave is the caller's, too."""
+    set_last(site.state, target, value)
+    if target.symbolic:
+        site.frame.log(Write(site.point, target, Special.LAST, value, weak=False))
 
 
 def _pushed_out(site: CallSite, target: Ref) -> None:
