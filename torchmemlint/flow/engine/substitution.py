@@ -9,7 +9,7 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.frame import Summary
-from torchmemlint.flow.domain.heap import Mode, ModeOf, State, set_last
+from torchmemlint.flow.domain.heap import Mode, ModeOf, State
 from torchmemlint.flow.domain.kinds import Special
 from torchmemlint.flow.domain.memory import bare, begin, changed_in_place, computed, each_key, erase
 from torchmemlint.flow.domain.refs import PATH_LIMIT, Behind, External, Graph, Key, Loop, Object, Ref, Result, extended
@@ -20,7 +20,7 @@ from torchmemlint.flow.engine.loops import note_loop
 from torchmemlint.flow.engine.noting import Noting
 from torchmemlint.flow.ir.blocks import missed
 from torchmemlint.flow.ir.control import For, If
-from torchmemlint.flow.models import handing
+from torchmemlint.flow.models import containers, handing
 
 # Only taken down: no work.
 _NOTED = fx.TAKEN_DOWN | {fx.Infer, fx.Serve, fx.Use}
@@ -74,7 +74,7 @@ class Substitution(Noting):
             self.frame.machine.call(self.frame, self.state, setter, Arguments([given, value]), self.at(effect))
         elif effect.key is Special.LAST:
             for holder in base.each():
-                set_last(self.state, holder, value)
+                containers.put_last(self.frame, self.state, holder, value, self.at(effect))
         elif effect.key is Special.GRAPH:
             changed_in_place(self.frame, self.state, base, value.graph, self.at(effect))
         elif base.refs and isinstance(effect.key, str) and not effect.weak:

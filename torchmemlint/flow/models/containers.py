@@ -209,7 +209,7 @@ def method(site: CallSite, target: Ref, name: str, graph: frozenset[Source]) -> 
         case "clear":
             erase(site.frame, site.state, of(target), None, site.point)
         case "sort" | "reverse":
-            _put_last(site, target, NOTHING)
+            put_last(site.frame, state, target, NOTHING, site.point)
         case "remove" | "discard" | "__delitem__":
             erase(site.frame, site.state, of(target), ELEMENT, site.point)
         case "items" | "most_common":
@@ -234,18 +234,18 @@ def _added(site: CallSite, target: Ref, box: Value, name: str) -> Value:
     if site.arguments.positional:
         site.write(box, ELEMENT, site.arguments.positional[0], True)
         if name == "append" and not (type(target) is Object and target.older):
-            _put_last(site, target, site.arguments.positional[0])
+            put_last(site.frame, site.state, target, site.arguments.positional[0], site.point)
     elif site.arguments.star is not None:
         site.write(box, ELEMENT, site.iterate(site.arguments.star), True)
     _pushed_out(site, target)
     return PLAIN
 
 
-def _put_last(site: CallSite, target: Ref, value: Value) -> None:
+def put_last(frame: Frame, state: State, target: Ref, value: Value, point: Point) -> None:
     """Note what is the last of a list, NOTHING where that is not known; what a caller gave is the caller's, too."""
-    set_last(site.state, target, value)
+    set_last(state, target, value)
     if target.symbolic:
-        site.frame.log(Write(site.point, target, Special.LAST, value, weak=False))
+        frame.log(Write(point, target, Special.LAST, value, weak=False))
 
 
 def _pushed_out(site: CallSite, target: Ref) -> None:
