@@ -307,3 +307,24 @@ def test_other_threads_wait_while_somebody_looks() -> None:
 def _within(mode: Any, work: Callable[[], None]) -> None:
     with mode:
         work()
+
+
+def test_a_storage_that_is_counted_anew_stays_known_beside_other_threads() -> None:
+    began = threading.Event()
+
+    with track_memory("cpu") as memory:
+        tracker = memory.backend.tracker
+        kept = torch.ones(4)
+
+        def look() -> None:
+            with tracker.standstill.held():
+                began.set()
+                time.sleep(0.05)
+
+        worker = threading.Thread(target=look)
+        worker.start()
+        began.wait()
+        tracker.place(kept, "cpu")  # while the other thread looks
+        worker.join()
+        torch.ones(4)  # writes off what has gone
+        assert tracker.index_of(kept) is not None

@@ -136,22 +136,24 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
     def place_storage(self, storage: torch.UntypedStorage, device: str) -> None:
         """The same for a storage that has no tensor yet."""
         key = internals.storage_key(storage)
-        self._end(key)
         site, loading = self.sites.current(2)
-        self._begin(storage, key, device, "place", lambda: (site, False, loading), given=False)
+        with self.standstill.turn:
+            self._end(key)
+            self._begin(storage, key, device, "place", lambda: (site, False, loading), given=False)
 
     def resized(self, storage: torch.UntypedStorage) -> None:
         """Note that a storage, if it was seen before, has other bytes now."""
         key = internals.storage_key(storage)
-        index = self._index_of.get(key)
-        if index is None or storage.nbytes() == self.ledger.nbytes(index):
-            return
-        device, kind = self.ledger.device(index), self.ledger.claimed(index)
-        self._end(key)
-        site, loading = self.sites.current(3)
-        self.ledger.claim(
-            self._begin(storage, key, device, "resize", lambda: (site, False, loading), given=False), kind
-        )
+        with self.standstill.turn:
+            index = self._index_of.get(key)
+            if index is None or storage.nbytes() == self.ledger.nbytes(index):
+                return
+            device, kind = self.ledger.device(index), self.ledger.claimed(index)
+            self._end(key)
+            site, loading = self.sites.current(3)
+            self.ledger.claim(
+                self._begin(storage, key, device, "resize", lambda: (site, False, loading), given=False), kind
+            )
 
     def claim(self, tensor: torch.Tensor, kind: Kind) -> None:
         """Note what a tensor's storage is for."""
@@ -268,7 +270,7 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
         return index
 
     def _end(self, key: int) -> None:
-        """A storage is gone, or counted anew. Never waits: torch may be in the middle of dropping it."""
+        """A storage is gone, or counted anew. Never waits: torch may still be dropping it."""
         self._gone.append(key)
         while self._gone and self.standstill.turn.acquire(blocking=False):
             try:
