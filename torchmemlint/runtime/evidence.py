@@ -73,9 +73,7 @@ class Watch(contextlib.AbstractContextManager["Watch"]):
         looked for among the living objects, and not kept by weak references: a tensor that has one cannot be swapped
         (`torch.utils.swap_tensors`, by which `Module.to_empty` moves those of FSDP).
         """
-        with self._tracker.standstill.held() as still:
-            if not still:
-                return
+        with self._tracker.standstill.held():
             self._tracker.write_off()
             tensors = living(torch.Tensor)
             self.claim_saved(one for one in tensors if self._tracker.index_of(one) is not None)

@@ -30,7 +30,7 @@ class Lookout:
         return True
 
     def is_time(self, place: Hashable, turns: int) -> bool:
-        """Whether to look now that a series has made so many turns, of which this one ended at a place."""
+        """Whether to look now that a series has made so many turns, and the last ended at a place."""
         if turns < self._next.get(place, FIRST_LOOK):
             return False
         self._next[place] = turns * _LATER

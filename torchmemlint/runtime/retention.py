@@ -48,9 +48,7 @@ def look(
     went on, would seem to be kept.
     """
     ledger = tracker.ledger
-    with tracker.standstill.held() as still:
-        if not still:
-            return Look(ledger.now, device, (), {}, 0, 0, cut=True)
+    with tracker.standstill.held():
         tracker.write_off()
         since, until = (marks[0], marks[-1] if outlived else ledger.now) if marks else (0, ledger.now)
         wanted = {index for index in ledger.alive_at(ledger.now, device) if since <= ledger.born(index) < until}

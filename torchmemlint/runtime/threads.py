@@ -105,19 +105,18 @@ class Standstill:
             self._changed.notify_all()
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[bool]:
-        """Hold the other threads until it is left. False where a backward of another does not end in time."""
+    def held(self) -> Iterator[None]:
+        """Hold the other threads until it is left. Raises TimeoutError where a backward of another does not end."""
         me = threading.get_ident()
         with self._changed:
             self._changed.wait_for(lambda: self._looking in (None, me))
             around, self._looking = self._looking, me
             alone = self._changed.wait_for(lambda: self._is_alone(me), _PATIENCE)
         try:
-            if alone:
-                with self.turn, undisturbed():
-                    yield True
-            else:
-                yield False
+            if not alone:
+                raise TimeoutError(f"a backward of another thread did not end within {_PATIENCE} s")
+            with self.turn, undisturbed():
+                yield
         finally:
             with self._changed:
                 self._looking = around
