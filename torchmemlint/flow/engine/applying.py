@@ -74,7 +74,11 @@ def _repeated(frame: Frame, state: State, summary: Summary, bound: Binding, poin
 
 
 def inline(frame: Frame, state: State, function: Function, bound: dict[Ref, Value], point: Point) -> Value:
-    """Run a function in its caller's state, and return what it gives."""
+    """Run a function in its caller's state, and return what it gives.
+
+    Its summary would not do where it hands out what it has made, or functions which see that: only in its caller is
+    it known what they do between its own operations.
+    """
     context = (point.site, *point.context)[:CONTEXT_LIMIT]
     own = Object.of(Kind.FRAME, function, context)
     renew(state, own)

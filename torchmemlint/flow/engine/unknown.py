@@ -11,7 +11,7 @@ from torchmemlint.flow.domain.memory import bare, computed, sources_of, unsettle
 from torchmemlint.flow.domain.refs import Derived, Graph, Leaf, Object, Point, Ref, Result, Source, root
 from torchmemlint.flow.domain.values import Value, join, symbol
 from torchmemlint.flow.models import containers, gradients, library, tensors
-from torchmemlint.flow.models.handing import hand_over, is_read_back
+from torchmemlint.flow.models.handing import hand_over_in
 from torchmemlint.flow.models.hooks import run_hooks
 from torchmemlint.knowledge import operations
 
@@ -22,8 +22,7 @@ def unknown(frame: Frame, state: State, callee: Value, arguments: Arguments, poi
     given = sources_of(state, arguments.all())
     if callee.refs and all(gradients.is_frozen(state, r) for r in callee.refs):
         return Value(graph=computed(frame, state, given, point), open=True)
-    hand_over(state, arguments.all())
-    frame.reads_back = frame.reads_back or is_read_back(frame, state, callee, arguments.all(), point)
+    hand_over_in(frame, state, callee, arguments.all(), point)
     result = _new_result(frame, state, point)
     evaluating = gradients.is_evaluating(state, callee)
     frame.log(Invoke(point, callee, arguments, state.mode, result, evaluating))
@@ -41,8 +40,7 @@ def unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
     given = sources_of(state, [receiver, *site.arguments.all()])
     if receiver.refs and all(gradients.is_frozen(state, r) for r in receiver.refs):
         return Value(graph=computed(frame, state, given, site.point), open=True)
-    hand_over(state, site.arguments.all())
-    frame.reads_back = frame.reads_back or is_read_back(frame, state, receiver, site.arguments.all(), site.point)
+    hand_over_in(frame, state, receiver, site.arguments.all(), site.point)
     result = _new_result(frame, state, site.point)
     evaluating = gradients.is_evaluating(state, receiver)
     unsettle(state, receiver)

@@ -48,7 +48,13 @@ def asked(
     return symbol(result)
 
 
-def is_read_back(frame: Frame, state: State, target: Value, given: Iterable[Value], point: Point) -> bool:
+def hand_over_in(frame: Frame, state: State, target: Value, given: list[Value], point: Point) -> None:
+    """Note the same of a call, and whether the function looks later into what it made and gives here."""
+    hand_over(state, given)
+    frame.reads_back = frame.reads_back or _is_read_back(frame, state, target, given, point)
+
+
+def _is_read_back(frame: Frame, state: State, target: Value, given: Iterable[Value], point: Point) -> bool:
     """Does a function look into what it made, after a call of what its caller may know has had it?
 
     What that call puts into it comes before, so a caller has to run the function itself.
