@@ -57,7 +57,7 @@ def _in_file(function: Function, temp: Temp) -> object:
 
 
 def is_for_ranks(unit: Unit) -> bool:
-    """Is a file for several processes, of which each would read what one has saved?"""
+    """Is a file for several processes? Each of them would read what one has saved."""
     if any(name.startswith("torch.distributed") for name in unit.imports.values()):
         return True
     return any(not _RANKS.isdisjoint(function.mentions) for function in unit.functions)

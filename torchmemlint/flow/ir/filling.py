@@ -109,7 +109,7 @@ def is_refilled(site: object) -> bool:
     """Does `xs[n] = ...` stand in a loop over `n` after which no entry is read that was there before the loop?
 
     What a list keeps is known as a whole, and not which entry is the one of before. Here the numbers tell: entry `n` is
-    computed of entry `n - 1`, which the loop has written just before, and the first of which no pass writes.
+    computed of entry `n - 1`. The loop has written that just before, and no pass writes the first one.
     """
     if not isinstance(site, SetItem) or not isinstance(site.key, ComputedKey):
         return False
