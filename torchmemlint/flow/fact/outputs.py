@@ -14,6 +14,7 @@ from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.fact.places import Places
+from torchmemlint.flow.fact.services import PASSES, is_run
 from torchmemlint.flow.ir.blocks import is_inside, layout_of, operations
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import CallMethod, Function, GetAttribute, Load, Op, SetItem
@@ -25,11 +26,13 @@ def kept_whole(places: Places, done: Iterable[tuple[Run, Evidence]]) -> Iterator
     """Yield where objects with the tensors of each step pile up whose tensors nothing reads afterwards."""
     for run, evidence in done:
         short = {event.effect.loop.site for event in run.repeats if event.effect.bounded}
+        passes = [event for event in run.events if type(event.effect) in PASSES and is_run(event.effect, evidence)]
+        steps_of = {e.loop.site for event in passes for e in event.around if isinstance(e, fx.Repeat)} - short
         for keep in run.effects(fx.Keep):
             if not is_collection(keep) or keep.stored is not Stored.HOLDER or not keep.point.chain():
                 continue
             whole = _generated(evidence.index, keep)
-            steps = _steps(keep, short) if whole is None else None
+            steps = _steps(keep, steps_of) if whole is None else None
             returned = run.provenance.ancestors(run.returned, numbers=Numbers.ALL)
             if (steps is None and whole is None) or keep.phi in returned or evidence.is_read(keep.phi):
                 continue
@@ -66,14 +69,14 @@ def _loaded(function: Function) -> set[str]:
     return {one.name.text if isinstance(one, Load) else one for one in found if isinstance(one, Load | str)}
 
 
-def _steps(keep: fx.Keep, short: Container[Site]) -> Op | None:
-    """Return the loop whose steps made what an object holds that is kept, and that was over before it was.
+def _steps(keep: fx.Keep, loops: Container[Site]) -> Op | None:
+    """Return the loop, of those that run a pass, whose steps made what an object holds, and that was over by then.
 
-    A single tensor is none of each step, be it made in a loop. `short`: loops over a few things that are written out.
+    A single tensor is none of each step, be it made in a loop.
     """
     made = [root(s) for s in sorted(keep.sources, key=lambda source: source.serial)]
     bare = [s for s in made if type(s) is Bare and not s.host]
-    inner = {s: loop for s in bare if (loop := _loop_of(keep, s)) is not None and loop not in short}
+    inner = {s: loop for s in bare if (loop := _loop_of(keep, s)) is not None and loop in loops}
     lists = any(type(s) is Phi and s.holder is not None and s.loop is not keep.loop for s in keep.sources)
     return next(iter(inner.values())) if inner and (lists or len(inner) > 1) else None
 
