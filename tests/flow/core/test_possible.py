@@ -278,3 +278,34 @@ def test_what_a_call_gives_anew_in_each_iteration() -> None:
 
     assert kept("kept = report()", "pass") == [(10, "TML102", "certain")]
     assert kept("pass", "kept = report()") == [(10, "TML102", "possible")]
+
+
+PASSED = """
+    import somewhere
+
+    def train(model, loader, optimizer):
+        kept = []
+        for x in loader:
+            loss = {loss}
+            optimizer.zero_grad()
+            {backward}
+            optimizer.step()
+            kept.append({kept})
+        print(kept)
+    """
+
+
+def _passed(loss: str, backward: str, kept: str) -> list[tuple[str, str]]:
+    told = _told(PASSED.format(loss=loss, backward=backward, kept=kept))
+    return [(code, confidence) for _, code, confidence in told]
+
+
+def test_what_a_library_that_was_not_seen_makes_of_a_graph() -> None:
+    """It may have none: a parameter class, numbers. Backward through it shows that it has, unless another has it."""
+    unseen, seen = "somewhere.smooth(model(x))", "model(x).sum()"
+    assert _passed(seen, "loss.backward()", "loss") == [("TML102", "certain")]
+    assert _passed(seen, "loss.backward()", "somewhere.smooth(loss)") == [("TML102", "likely")]
+    assert _passed(seen, "loss.backward()", "somewhere.Box(loss)") == [("TML102", "likely")]
+    assert _passed(unseen, "loss.backward()", "loss") == [("TML102", "certain")]
+    assert _passed(unseen, "(loss + model(x).sum()).backward()", "loss") == [("TML102", "likely")]
+    assert _passed(seen, "loss.backward()", "torch.not_known_yet(loss)") == [("TML102", "certain")]

@@ -139,7 +139,7 @@ class Infer(Effect):
 
 @dataclass(slots=True, eq=False)
 class Derive(Effect):
-    """An operation on what the caller knows; without gradients its result has no graph.
+    """An operation on what the caller knows, or a library's that was not seen; without gradients there is no graph.
 
     `copies`: it saves nothing. `sums`: it is a weighted sum.
     """

@@ -290,6 +290,12 @@ class Derived(Begun):
     __slots__ = ()
 
 
+class Passed(Derived):
+    """What code of a library that was not seen made of graphs: it may have none."""
+
+    __slots__ = ()
+
+
 class Part(Ref):
     """What stands at a place of the sequence that a forward pass gave: it may be a number beside a tensor."""
 
@@ -351,7 +357,7 @@ class Bare(Ref):
         self.site, self.context, self.copy, self.host = site, context, copy, host
 
 
-Source = Ref  # Graph, Part, Derived, Leaf, Bare, Phi, Slot, or symbolic
+Source = Ref  # Graph, Part, Derived, Passed, Leaf, Bare, Phi, Slot, or symbolic
 
 
 def with_graphs(sources: frozenset[Source]) -> frozenset[Source]:
@@ -361,10 +367,8 @@ def with_graphs(sources: frozenset[Source]) -> frozenset[Source]:
 
 def first_key(reference: Ref) -> Key | None:
     """Return the first key of a path, next to the symbol that it begins with; None where there is no path."""
-    key: Key | None = None
-    for part in path(reference):
-        key = part.key
-    return key
+    keys = [part.key for part in path(reference)]
+    return keys[-1] if keys else None
 
 
 def path(reference: Ref | None) -> Iterator[Behind]:
@@ -382,10 +386,7 @@ def root(reference: Ref) -> Ref:
 
 
 class Point(NamedTuple):
-    """Where something happens: an operation, and the calls that led there, innermost first.
-
-    An entry is called at no operation: its function stands for that.
-    """
+    """Where something happens: an operation (an entry's function), and the calls that led there, innermost first."""
 
     site: Site
     context: Context = ()

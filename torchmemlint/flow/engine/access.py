@@ -27,6 +27,7 @@ from torchmemlint.flow.domain.refs import (
     Object,
     Parameters,
     Part,
+    Passed,
     Phi,
     Point,
     Ref,
@@ -56,7 +57,7 @@ from torchmemlint.flow.ir.places import SOME_PART, SliceKey
 from torchmemlint.flow.models import containers, contracted, gradients, handing, modules, namespaces, tensors
 from torchmemlint.flow.models.parameters import parameter
 
-_CARRIERS = (Graph, Bare, Part, Result, Derived, Phi, Slot)
+_CARRIERS = (Graph, Bare, Part, Result, Derived, Passed, Phi, Slot)
 
 
 def attribute(frame: Frame, state: State, base: Value, name: Key, point: Point) -> Value:

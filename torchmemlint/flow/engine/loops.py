@@ -21,6 +21,7 @@ from torchmemlint.flow.domain.refs import (
     Graph,
     Loop,
     Object,
+    Passed,
     Phi,
     Place,
     Point,
@@ -358,7 +359,7 @@ def _is_passing(holder: object) -> bool:
 
 def _is_event(source: Source) -> bool:
     kind = type(source)
-    return kind is Graph or kind is Derived or kind is Bare or type(root(source)) is Result
+    return kind in (Graph, Derived, Passed, Bare) or type(root(source)) is Result
 
 
 def _how(place: Place, note: Written, phi: Phi, stored: set[Source]) -> How | None:

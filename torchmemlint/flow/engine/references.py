@@ -29,6 +29,7 @@ from torchmemlint.flow.domain.refs import (
     Object,
     Parameters,
     Part,
+    Passed,
     Phi,
     Point,
     Ref,
@@ -112,7 +113,7 @@ def _phi(s: Caller, phi: Phi) -> Value:
 
 MAKERS: dict[type[Ref], Callable[[Any, Any], Value]] = {
     **dict.fromkeys((Input, Result), lambda s, r: UNKNOWN),
-    Derived: lambda s, r: NOTHING,
+    **dict.fromkeys((Derived, Passed), lambda s, r: NOTHING),
     Globals: lambda s, r: symbol(r),
     **dict.fromkeys((External, Choice, Counted), lambda s, r: of(r)),
     Behind: _behind,

@@ -120,7 +120,7 @@ class Renaming:
 
     def _derive(self, source: Source, parents: Iterable[Source]) -> None:
         kind = type(source)
-        if kind is Result or kind is Derived:
+        if kind is Result or issubclass(kind, Derived):
             return  # performed again
         mine = self.of(source)
         given = self.sources(parents)

@@ -12,7 +12,19 @@ from torchmemlint.flow.domain.frame import Summary
 from torchmemlint.flow.domain.heap import Mode, ModeOf, State
 from torchmemlint.flow.domain.kinds import Special
 from torchmemlint.flow.domain.memory import bare, begin, changed_in_place, computed, each_key, erase
-from torchmemlint.flow.domain.refs import PATH_LIMIT, Behind, External, Graph, Key, Loop, Object, Ref, Result, extended
+from torchmemlint.flow.domain.refs import (
+    PATH_LIMIT,
+    Behind,
+    Derived,
+    External,
+    Graph,
+    Key,
+    Loop,
+    Object,
+    Ref,
+    Result,
+    extended,
+)
 from torchmemlint.flow.domain.values import NOTHING, Value, constant, of, tensor
 from torchmemlint.flow.engine import access, instances
 from torchmemlint.flow.engine.lazy import is_short
@@ -20,7 +32,7 @@ from torchmemlint.flow.engine.loops import note_loop
 from torchmemlint.flow.engine.noting import Noting
 from torchmemlint.flow.ir.blocks import missed
 from torchmemlint.flow.ir.control import For, If
-from torchmemlint.flow.models import containers, handing
+from torchmemlint.flow.models import containers, handing, library
 
 # Only taken down: no work.
 _NOTED = fx.TAKEN_DOWN | {fx.Infer, fx.Serve, fx.Use}
@@ -197,7 +209,10 @@ class Substitution(Noting):
         state = self.state
         saved = self._enter(effect.mode)
         inputs = self.sources(effect.inputs)
-        sources = computed(self.frame, state, inputs, self.at(effect), effect.copies, sums=effect.sums)
+        if type(effect.node) is Derived:
+            sources = computed(self.frame, state, inputs, self.at(effect), effect.copies, sums=effect.sums)
+        else:
+            sources = library.passed(self.frame, inputs, self.at(effect), state.mode)
         self._leave(saved, effect.mode)
         self.map[effect.node] = tensor(sources)
 

@@ -20,6 +20,7 @@ from torchmemlint.flow.domain.refs import (
     Loop,
     Object,
     Part,
+    Passed,
     Point,
     Ref,
     Result,
@@ -210,15 +211,14 @@ class Evidence:
             owners = {self._owner(c) for s in first for c in self.callees.get(root(s), ())}
             self.networks |= owners & self.called if len(owners) == 1 and not single else set()
         begun = {root(s) for s in first}
-        if len(begun) == 1:
-            self.recorded |= begun
+        self.recorded |= begun if len(begun) == 1 else set()
         if single or len(begun) == 1:
             self.wholes |= {root(s) for s in first - self.overwritten if type(s) is Behind}
-        for source in near - first:
-            if any(type(p) is Graph or p in self.proven for p in self._above(source)):
-                self.passed.add(source)
-        if not near and len(sources) == 1:
-            self.proven |= sources
+        self.passed |= {s for s in near - first if any(type(p) is Graph or p in self.proven for p in self._above(s))}
+        for source in (s for s in through if type(s) is Passed):
+            if not any(map(self.is_pass, provenance.ancestors(sources, cut={source}) - {source})):
+                self.proven.add(source)  # nothing beside it has the graph that backward needs
+        self.proven |= sources if not near and len(sources) == 1 else set()
 
     def _owner(self, callee: Ref) -> Ref:
         """Return what a method belongs to, if that is called itself, too: a network with methods of its own."""
@@ -229,9 +229,8 @@ class Evidence:
 
     def _is_called(self, source: Source) -> bool:
         """Is it a forward pass, or (a part of) the result of a call?"""
-        if type(source) is Graph:
-            return True
-        return type(root(source)) is Result and root(source) in self.callees and source not in self.networks
+        is_result = type(root(source)) is Result and root(source) in self.callees and source not in self.networks
+        return is_result or type(source) is Graph
 
     def _is_of_network(self, source: Source) -> bool:
         """Is it a forward pass, or (a part of) what a network gives?"""
@@ -374,6 +373,8 @@ class Evidence:
         """Return the doubts whether a call that was not seen passes on the graphs that it is given to a part of it."""
         if type(part) is Part:
             return frozenset() if self._is_tensor(part) else frozenset({Doubt.PART})
+        if type(part) is Passed and part not in self.proven:
+            return frozenset({Doubt.PASSED_ON})
         if result not in self.callees or type(result) is not Result or result in self.proven or result in self.passed:
             return CERTAIN
         if self.methods.operation(result) is not None:
@@ -395,6 +396,5 @@ class Evidence:
     @cached_property
     def handed(self) -> set[Source]:
         """What calls that were not seen have among their arguments."""
-        run = self.run
-        values = [value for call in run.unseen() for value in call.arguments.all()]
-        return run.provenance.ancestors({s for value in values for s in reached(run.state, value, HOLDERS)})
+        values = [value for call in self.run.unseen() for value in call.arguments.all()]
+        return self.run.provenance.ancestors({s for v in values for s in reached(self.run.state, v, HOLDERS)})

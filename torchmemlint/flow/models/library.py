@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 from torchmemlint.flow.domain.arguments import Arguments
-from torchmemlint.flow.domain.effects import Serve
-from torchmemlint.flow.domain.frame import CallSite
-from torchmemlint.flow.domain.heap import ELEMENT, visible
+from torchmemlint.flow.domain.effects import Derive, Serve
+from torchmemlint.flow.domain.frame import CallSite, Frame
+from torchmemlint.flow.domain.heap import ELEMENT, Mode, ModeOf, visible
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.memory import computed, differentiate, discrete, key_of, sources_of
-from torchmemlint.flow.domain.refs import Bare, ClassRef, Code, Leaf, Object, Point, Ref
+from torchmemlint.flow.domain.refs import Bare, ClassRef, Code, Leaf, Object, Passed, Point, Ref, Source, with_graphs
 from torchmemlint.flow.domain.values import PLAIN, Value, of
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.flow.models import (
@@ -52,6 +53,7 @@ _PLAIN = frozenset(
     "argparse configparser csv datetime glob gzip hashlib io json logging math optparse os pathlib platform re shutil "
     "signal socket string subprocess sys tempfile textwrap time traceback urllib uuid warnings yaml zipfile".split()
 )
+_PASSING = sys.stdlib_module_names | {"torch"}  # what these give has the graphs that they are given
 _TYPES = frozenset({"list", "dict", "set", "collections.deque", "torch.Tensor", "torch.nn.Module"})
 _DRAWS = frozenset({"sample", "sample_n"})
 _COMPUTED = frozenset({"cdf", "entropy", "icdf", "perplexity", "rsample"})  # from a distribution's tensors
@@ -143,12 +145,25 @@ def _other(site: CallSite, qualified: str) -> Value:
     if is_class:
         given = frozenset(s for s in given if type(s) is not Leaf)
     graph = computed(frame, state, given, site.point, copies=is_class)
+    if operation is None and qualified.partition(".")[0] not in _PASSING:
+        graph = passed(frame, graph, site.point, state.mode)
     frame.read(frozenset(s for s in given if type(s) is Bare), Reading.MET)
     if qualified in _GETTERS:
         for number, value in enumerate(site.arguments.positional):
             state.heap.put(made, number, value)
         return of(made)
     return Value(made.alone, graph, open=True)
+
+
+def passed(frame: Frame, graph: frozenset[Source], point: Point, mode: Mode | ModeOf) -> frozenset[Source]:
+    """Return the source of what code that was not seen made of graphs; a forward pass is one whatever it calls."""
+    if frame.inside or not with_graphs(graph):
+        return graph
+    made = Passed.of(point.site, point.context)
+    frame.provenance.derive(made, graph)
+    frame.arise(made)
+    frame.log(Derive(point, graph, mode, made))
+    return made.alone
 
 
 def is_plain(qualified: str) -> bool:

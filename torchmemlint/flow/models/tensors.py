@@ -17,6 +17,7 @@ from torchmemlint.flow.domain.refs import (
     Object,
     Parameters,
     Part,
+    Passed,
     Point,
     Ref,
     Result,
@@ -132,7 +133,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
 
 def _is_recorded(source: Source) -> bool:
     """Is it a graph that was recorded in what was seen?"""
-    return type(source) in (Derived, Graph, Result)
+    return type(source) in (Derived, Graph, Passed, Result)
 
 
 def _move(site: CallSite, base: Value, name: str, to_host: bool) -> None:
