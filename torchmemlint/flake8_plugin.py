@@ -43,7 +43,7 @@ class Plugin:
 
     def run(self) -> Iterator[tuple[int, int, str, type[Plugin]]]:
         """Yield (row, column from 0, text, plugin) for what is found in the file."""
-        from torchmemlint.engine.one_file import check_source, is_relevant
+        from torchmemlint.engine.one_file import check_source, is_concerned, is_relevant
         from torchmemlint.engine.runner import profile_for
         from torchmemlint.report.message import message_of
         from torchmemlint.source.discovery import is_excluded
@@ -55,7 +55,8 @@ class Plugin:
         profile = replace(profile_for(resolver.settings_for(path.parent), path), noqa=self._noqa)
         text = "".join(self._lines)
         data = text.encode("utf-8", "surrogatepass")
-        for finding in check_source(text, path, profile, relevant=is_relevant(data, profile.contracts)):
+        relevant = is_relevant(data, profile.contracts) or is_concerned(data, path, profile)
+        for finding in check_source(text, path, profile, relevant=relevant):
             start = finding.span.start
             text = " ".join((finding.message, *message_of(finding).asides))
             yield start.row, start.column - 1, f"{finding.code} {text}", type(self)

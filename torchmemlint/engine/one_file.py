@@ -18,7 +18,7 @@ from torchmemlint.engine.run import FixedFile, RuleFailure
 from torchmemlint.findings import Applicability, ContextFile, Finding, Fix, Position, Severity, Span
 from torchmemlint.fingerprints import subject
 from torchmemlint.immutable import immutable
-from torchmemlint.source.decoding import LimitReached, SourceText, UnreadableFile, read
+from torchmemlint.source.decoding import LimitReached, SourceText, UnreadableFile, decode, read
 from torchmemlint.source.directives import MARKERS
 from torchmemlint.source.loading import is_notebook, load
 from torchmemlint.source.naming import names_one
@@ -75,7 +75,7 @@ class FileResult:
 
     path: Path
     findings: tuple[Finding, ...] = ()
-    skipped: bool = False  # it never names torch
+    skipped: bool = False  # it never names torch, and has to do with no file that does
     fixed: FixedFile | None = None
     error: str | None = None  # one line, if the linter failed on it
     blameless: bool = False  # it is no fault of the linter's: the file could not be written, or a plugin failed
@@ -122,7 +122,7 @@ def check_file(path: Path, profile: Profile, data: bytes | None = None) -> FileR
             return result
         if not profile.kept:
             return result
-        return replace(result, digest=digest_of(data), needs=_needs(path, profile) if not result.skipped else None)
+        return replace(result, digest=digest_of(data), needs=_needs(path, profile))
     except MemoryError:
         from torchmemlint.engine.watching import too_much_memory
 
@@ -151,7 +151,7 @@ def most_to_read(path: Path, profile: Profile) -> int | None:
 
 def check_bytes(data: bytes, path: Path, profile: Profile) -> FileResult:
     """The same for bytes at hand, of a file that `path` names (which is written to under `Fixing.WRITE`)."""
-    relevant = may_be_relevant(data, path, profile.contracts)
+    relevant = may_be_relevant(data, path, profile.contracts) or is_concerned(data, path, profile)
     if is_passed_over(data, relevant):
         return FileResult(path, skipped=True)
     most = most_to_read(path, profile)
@@ -176,7 +176,7 @@ def _refuse_if_larger(size: int, most: int | None) -> None:
 def check_decoded(source: SourceText, path: Path, profile: Profile) -> FileResult:
     """The same for text at hand."""
     data = source.text.encode("utf-8", "surrogatepass")
-    relevant = is_relevant(data, profile.contracts)
+    relevant = is_relevant(data, profile.contracts) or is_concerned(data, path, profile)
     if is_passed_over(data, relevant):
         return FileResult(path, skipped=True)
     return _checked(source, path, profile, relevant)
@@ -345,6 +345,31 @@ def may_be_relevant(data: bytes, path: Path, additions: tuple[Framework, ...] = 
 def is_relevant(code: bytes, additions: tuple[Framework, ...] = ()) -> bool:
     """Whether a program names torch or a framework built on it: not only in its strings and comments."""
     return names_one(code, _relevant_words(additions))
+
+
+def is_concerned(data: bytes, path: Path, profile: Profile, around: Project | None = None) -> bool:
+    """Whether a program that never names torch has to do with files of its project that do: see `Project.concerns`.
+
+    `around` replaces the project that this process keeps.
+    """
+    if (profile.root is None and around is None) or is_notebook(path):
+        return False
+    from torchmemlint.engine import context
+    from torchmemlint.rules.cases import CODES
+
+    if not profile.codes & CODES:
+        return False
+    most = most_to_read(path, profile)
+    if most is not None and len(data) >= most:
+        return False
+    try:
+        text = decode(data).text
+    except UnreadableFile:
+        return False
+    if around is None:
+        assert profile.root is not None
+        around = context.project(profile.root, profile.contracts)
+    return around.concerns(path, text)
 
 
 def is_passed_over(data: bytes, relevant: bool) -> bool:

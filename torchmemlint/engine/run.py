@@ -60,7 +60,7 @@ class RunReport:
 
     findings: tuple[Finding, ...]
     files_checked: int
-    files_skipped: int  # passed over by the prefilter: their code never names torch
+    files_skipped: int  # passed over: they have nothing to do with torch
     fixed: tuple[FixedFile, ...]
     sources: Callable[[Path], list[str]]
     notices: tuple[str, ...] = ()  # one line each, for the error stream

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _LOADING = ("torch.utils.data", "torchvision.")  # what is of use without torch's tensors
 # Frameworks whose training loops are spelled like torch's, with other memory behind them.
-_OTHER_FRAMEWORKS = frozenset("chainer jittor megengine mindspore mxnet oneflow paddle tinygrad".split())
+OTHER_FRAMEWORKS = frozenset("chainer jittor megengine mindspore mxnet oneflow paddle tinygrad".split())
 
 
 class Program:
@@ -37,7 +37,7 @@ class Program:
         roots = {imported.split(".")[0] for imported in self.imported.values()}
         if not self.imported.get("torch", "torch").endswith("torch"):
             return True  # `import torchmlx as torch`
-        if roots.isdisjoint(_OTHER_FRAMEWORKS):
+        if roots.isdisjoint(OTHER_FRAMEWORKS):
             return self._differentiates_by_itself
         return not any(words in self.source.text for words in ("import torch", "from torch"))
 

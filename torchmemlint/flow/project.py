@@ -16,10 +16,11 @@ from torchmemlint.flow.ir.ops import Class, Function, Unit
 from torchmemlint.flow.names.elsewhere import Elsewhere
 from torchmemlint.flow.names.finder import Finder
 from torchmemlint.flow.names.folders import CHANGED
-from torchmemlint.flow.names.importing import BY_NAME, Imports
+from torchmemlint.flow.names.importing import BY_NAME, Imports, imported
 from torchmemlint.flow.names.needs import Ledger, Needs
 from torchmemlint.flow.names.sources import Found, Sources
 from torchmemlint.flow.names.suites import is_test
+from torchmemlint.flow.program import OTHER_FRAMEWORKS
 from torchmemlint.flow.texts import Texts
 from torchmemlint.knowledge.contracts import Contracts, contracts
 from torchmemlint.regular import is_within
@@ -184,8 +185,27 @@ class Project:
         self._ledger.searched(path, BY_NAME)
         self._ledger.belongs(path, cases.library(path))
         for user in (path, *cases.users(path)):
-            self._ledger.searched(path, user.stem if user.stem != "__init__" else user.parent.name)
+            self._ledger.searched(path, _module_name(user))
         return found
+
+    def concerns(self, path: Path, text: str) -> bool:
+        """Does a file with this text, which names none of the packages, have to do with files that import one?
+
+        It has if one of those that it imports does, or one of those that import it. In a library each is by itself.
+        Nothing is told of a file that has to do with another framework, whose training loops are spelled alike.
+        """
+        packages = {word for word in self.contracts.packages if word.isidentifier()}
+        if not any(self.mentioning(word, path) for word in sorted(packages)):
+            return False
+        cases = self._cases(path, text)
+        mattering, asked = cases.concern(path)
+        self._ledger.run(path, asked | self.files.deciding(self.contracts, path), ())
+        self._ledger.belongs(path, cases.library(path))
+        for phrase in (CHANGED, BY_NAME, *map(_module_name, (path, *cases.users(path)))):
+            self._ledger.searched(path, phrase)
+        self.files.rest_on(asked)
+        roots = {name.partition(".")[0] for one in mattering for name in imported(self.files.readable(one) or "")}
+        return not packages.isdisjoint(roots) and OTHER_FRAMEWORKS.isdisjoint(roots)
 
     def arriving(self, path: Path, text: str, pulse: Callable[[], None] | None) -> frozenset[Arrival]:
         """Where graphs go that something may need, if a file has this text."""
@@ -243,3 +263,8 @@ class Project:
         users = cases.users(path)
         for one in sorted({file for outcome in cases.basis(path) for file in outcome.files} - {path}):
             yield ContextFile(one, Lead.IMPORTS if one in users else Lead.IMPORTED, path)
+
+
+def _module_name(path: Path) -> str:
+    """The last name by which a file is imported."""
+    return path.stem if path.stem != "__init__" else path.parent.name

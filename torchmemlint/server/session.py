@@ -18,6 +18,7 @@ from torchmemlint.engine.one_file import (
     UNREADABLE,
     Profile,
     Reported,
+    is_concerned,
     is_passed_over,
     is_relevant,
     of_unreadable_cells,
@@ -244,13 +245,14 @@ class Session:
     ) -> Reported:
         pulse()
         data = text.encode("utf-8", "surrogatepass")
-        relevant = is_relevant(data, profile.contracts)
-        if is_passed_over(data, relevant):
-            return Reported([])  # passed over, as in a run
         files.begin(dict(self.documents.files()))
         project = Project(profile.root or unit.path.parent, contracts(profile.contracts), files)
         found: Reported | None = None
         try:
+            relevant = is_relevant(data, profile.contracts) or is_concerned(data, unit.path, profile, project)
+            if is_passed_over(data, relevant):
+                found = Reported([])  # as in a run
+                return found
             found = report_of(
                 text, unit.path, profile, relevant=relevant, around=project, pulse=pulse, comparing=comparing
             )

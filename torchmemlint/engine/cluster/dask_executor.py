@@ -31,6 +31,7 @@ from torchmemlint.engine.one_file import (
     FileResult,
     Profile,
     check_file,
+    is_concerned,
     is_passed_over,
     may_be_relevant,
     most_to_read,
@@ -324,7 +325,7 @@ class _Run:
         except UnreadableFile:
             self._keep(number, check_file(task.path, profile))
             return None
-        relevant = may_be_relevant(data, task.path, profile.contracts)
+        relevant = may_be_relevant(data, task.path, profile.contracts) or is_concerned(data, task.path, profile)
         if (most is not None and len(data) >= most) or is_passed_over(data, relevant):
             self._keep(number, check_file(task.path, profile, data))
             return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import gc
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +35,6 @@ _DIFFERENTIATES = "grad"  # the method by which a network's own code does so
 _MOST_REFERENCES = 600_000  # that an engine makes: some 200 bytes each
 _UNCALLED = frozenset({Doubt.UNCALLED, Doubt.UNMADE, Doubt.MENTIONED, Doubt.ROLE})  # of what nothing was seen to call
 _MOST_CALLERS = 12  # files that call a method by its name, and are run to see how
-_MOST_USERS = 40  # importing files that are run to judge a file, at most
 _MOST_TEXT = 3_000_000  # characters of lowered files: some 100 bytes each, with what their functions do
 
 Group = tuple[Path, ...]  # files that import each other
@@ -115,7 +113,7 @@ class Cases:
 
     def arriving(self, path: Path, pulse: Callable[[], None] | None = None) -> frozenset[Arrival]:
         """Where graphs go that something may need, in the runs of a file and of the files that import it."""
-        groups = self._groups(path)
+        groups = self._imports.groups(path)
         for group in groups:
             if group in self._outcomes and self._outcomes[group].arriving is None:
                 del self._outcomes[group]
@@ -131,7 +129,7 @@ class Cases:
         A file that has to do with no other is left out: it is run where it is asked for.
         """
         found: dict[Group, list[Group]] = {}
-        todo = [group for path in paths if self._kind(path) is _Kind.CONNECTED for group in self._groups(path)]
+        todo = [group for path in paths if self._kind(path) is _Kind.CONNECTED for group in self._imports.groups(path)]
         while todo:
             group = todo.pop()
             if group not in found and self._imports.matter(group):
@@ -157,16 +155,20 @@ class Cases:
 
     def basis(self, path: Path) -> Iterator[Outcome]:
         """What the cases of a file rest on, as far as it was asked for."""
-        for group in self._groups(path):
+        for group in self._imports.groups(path):
             yield self._outcomes.get(group, Outcome())
         for method in self._asked.get(path, ()):
             yield Outcome(asked=frozenset({f".{method}("}))
-            for group in (group for file in self._callers(method) for group in self._groups(file)):
+            for group in (group for file in self._callers(method) for group in self._imports.groups(file)):
                 yield self._outcomes.get(group, Outcome())
 
     def is_whole(self, path: Path) -> bool:
         """Was there no more to run in a file than its share of work allows, as far as it was asked for?"""
         return self._outcomes.get(self._imports.group(path), Outcome()).whole
+
+    def concern(self, path: Path) -> tuple[set[Path], set[Path]]:
+        """As `Imports.concern`."""
+        return self._imports.concern(path)
 
     def mode_of(self, function: Place, pulse: Callable[[], None] | None = None) -> Mode | None:
         """In which mode is a function called, wherever it is seen to be? In that in which most is recorded."""
@@ -269,22 +271,11 @@ class Cases:
 
     def _outcomes_on(self, path: Path, pulse: Callable[[], None] | None) -> list[Outcome]:
         """What the runs of a file, and of those that import it, show."""
-        return [self._outcome(group, pulse) for group in self._groups(path)]
-
-    def _groups(self, path: Path) -> list[Group]:
-        """The files that are run with a file, and of those that import it the nearest."""
-        return sorted({self._imports.group(user) for user in (path, *self._seen_users(path))})
-
-    def _seen_users(self, path: Path) -> list[Path]:
-        """The files that are run to judge what is in one that they import. Of a library's there are too many."""
-        if self._imports.is_library(path):
-            return []
-        users = (user for user in self._imports.users(path) if not self._imports.is_library(user))
-        return list(itertools.islice(users, _MOST_USERS))
+        return [self._outcome(group, pulse) for group in self._imports.groups(path)]
 
     def _unseen_users(self, path: Path) -> list[Path]:
         """The files that import a file and are not run to judge what is in it."""
-        return sorted(self.users(path).difference(self._seen_users(path), self._imports.group(path)))
+        return sorted(self.users(path).difference(self._imports.seen_users(path), self._imports.group(path)))
 
     def _outcome(self, group: Group, pulse: Callable[[], None] | None) -> Outcome:
         found = self._outcomes.get(group)
@@ -297,7 +288,7 @@ class Cases:
 
     def _used_by(self, group: Group) -> list[Group]:
         """The files that are run before some: what they call in those is known then."""
-        return [one for one in self._groups(group[0]) if one != group]
+        return [one for one in self._imports.groups(group[0]) if one != group]
 
     def _run(self, group: Group, users: list[Outcome], pulse: Callable[[], None] | None) -> Outcome:
         """Run some files. Where that fails, no others fail with them."""

@@ -17,6 +17,7 @@ _NAMED = re.compile(r"""import_module\(\s*f?["']([\w.]*\w)["']""")
 _BEGUN = re.compile(r"""["'](\.(?=["'][ \t]*\+|\{)|\w+(?:\.\w+)*\.(?=["'{]))""")  # "models." + name, f".{name}"
 _MOST_BEFORE = 200  # characters
 _LARGE = 1_000_000  # characters
+_MOST_USERS = 40  # importing files that are run to judge a file, at most
 _NAME = re.compile(r"(\w+(?:\.\w+)*)(?:\s+as\s+\w+)?")
 
 
@@ -178,3 +179,25 @@ class Imports:
                 seen |= around
             self._users.update(dict.fromkeys(circle, tuple(found)))
         return self._users[path]
+
+    def seen_users(self, path: Path) -> list[Path]:
+        """The files that are run to judge what is in one that they import. Of a library's there are too many."""
+        if self.is_library(path):
+            return []
+        users = (user for user in self.users(path) if not self.is_library(user))
+        return list(itertools.islice(users, _MOST_USERS))
+
+    def groups(self, path: Path) -> list[tuple[Path, ...]]:
+        """The files that are run with a file, and of those that import it the nearest."""
+        return sorted({self.group(user) for user in (path, *self.seen_users(path))})
+
+    def concern(self, path: Path) -> tuple[set[Path], set[Path]]:
+        """The files that make a file worth running: that it imports, or that import it. And those that were asked.
+
+        None of a library is run for another's sake.
+        """
+        if self.is_library(path):
+            return set(), set()
+        groups = self.groups(path)
+        asked = {*itertools.chain(*groups, *(self.used(group[0]) for group in groups))} - {path}
+        return asked & self._mattering, asked
