@@ -24,6 +24,7 @@ class Special(enum.Enum):
     PART = "part"  # a slice of a sequence; of a list that is one: where the whole has been
     REST = "rest"  # what a call gives beside its first results
     SHORT = "short"  # of a container: it was filled from a few things that are written out
+    WEAK = "weak"  # of a container: it does not keep what it is given alive
     BOUNDED = "bounded"  # of a container: old elements are pushed out
     FUNCTION = "function"  # of a partial: what it calls
     GRAPH = "graph"  # of a tensor that was changed in place: what was added to its graph

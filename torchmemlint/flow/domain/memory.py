@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from torchmemlint.flow.domain.effects import Derive, Differentiate, Erase, Forward, Put, Renew, Slotted, Write
 from torchmemlint.flow.domain.frame import Frame, Written
 from torchmemlint.flow.domain.heap import BOXES, ELEMENT, HOLDERS, Mode, State, by_caller, load, reached, renew, visible
+from torchmemlint.flow.domain.keys import each_key, is_listed
 from torchmemlint.flow.domain.kinds import PART, Kind, Special
 from torchmemlint.flow.domain.manners import How, Reading, Stored
 from torchmemlint.flow.domain.provenance import places_of
@@ -66,7 +67,7 @@ def write(
     `item`: by `base[key] = value`, which a class may define.
     """
     single = len(base.refs) == 1 and not weak and not base.open and key is not ELEMENT
-    if isinstance(key, Ref) and _is_listed(state, key, base):
+    if isinstance(key, Ref) and is_listed(state, key, base):
         key = Special.NAMED
     if not base.refs and not item:
         escape(frame, state, [value], point)
@@ -146,19 +147,6 @@ def unsettle(state: State, handed: Value) -> None:
                     state.heap.put(holder, key, join(value, UNKNOWN))
                 todo += value.refs - seen
                 seen |= value.refs
-
-
-def _is_listed(state: State, key: Ref, base: Value) -> bool:
-    """Does a key run over those of another dict, in which each is written out? Then it is one of a few names."""
-    if type(key) is not Behind or key is not each_key(key.base) or key.base in base.refs:
-        return False
-    keys = [k for k, _ in visible(state.heap.edges(key.base))] if type(key.base) is Object else []
-    return bool(keys) and all(type(k) is str or k is Special.NAMED for k in keys)
-
-
-def each_key(holder: Ref) -> Ref:
-    """Return the key that a loop over the keys of a container gives: in turn, each that it has."""
-    return Behind.of(holder, ("key", 0))
 
 
 def _replaced(frame: Frame, old: Value | None, new: Value) -> None:
@@ -259,17 +247,6 @@ def erase(frame: Frame, state: State, base: Value, key: Key | None, point: Point
                 state.heap.put(holder, ELEMENT, NOTHING)
         elif key is not ELEMENT and state.heap.get(holder, key) is not None:
             state.heap.put(holder, key, NOTHING)
-
-
-def key_of(value: Value) -> Key:
-    """Return the key that an index stands for: a constant, or what is the same thing all along; else the element."""
-    if value.known:
-        return value.constant if type(value.constant) in (str, int) else Special.ELEMENT
-    if len(value.refs) == 1 and not value.open:
-        only = next(iter(value.each()))
-        if only.symbolic:
-            return only
-    return Special.ELEMENT
 
 
 def is_raw(source: Source) -> bool:

@@ -54,6 +54,7 @@ class Pattern(Missing):
 
 NO_CONSTANT = Missing("no constant")
 SOME = Missing("not None")  # a constant only in that it is not None
+FEW = Missing("one of a few")  # numbers or texts, the same ones all along
 WEAK = Missing("weak")  # of what is held by a weak reference only
 SOLE = Missing("sole")  # of a value that is nothing but what its references stand for, or one tensor, on all paths
 _SERIAL = attrgetter("serial")
@@ -125,9 +126,15 @@ def _same_constant(a: Value, b: Value) -> Any:
     if type(a.constant) is type(b.constant) and a.constant == b.constant:
         return a.constant
     texts = texts_of(a) | texts_of(b)
-    if 1 < len(texts) <= LIMIT and texts_of(a) and texts_of(b):
-        return Texts(texts)
-    return NO_CONSTANT
+    if len(texts) > 1 and texts_of(a) and texts_of(b):
+        return Texts(texts) if len(texts) <= LIMIT else FEW
+    is_few = FEW in (a.constant, b.constant) and all(v.known or is_one_of_few(v) for v in (a, b))
+    return FEW if is_few else NO_CONSTANT
+
+
+def is_one_of_few(value: Value) -> bool:
+    """Is it one of a few numbers or texts, the same ones all along?"""
+    return value.constant is FEW or isinstance(value.constant, Texts)
 
 
 def texts_of(value: Value) -> frozenset[str]:

@@ -227,6 +227,7 @@ def rest_of(frame: Frame, state: State, base: Value, point: Point, start: int) -
 
 def item(frame: Frame, state: State, base: Value, key: Key, point: Point) -> Value:
     """Return `base[key]`; the key is a constant, or the element where it is computed."""
+    key = ELEMENT if key is Special.NAMED else key
     if key is Special.PART:
         return slice_of(frame, state, base, point, SOME_PART)
     if key is Special.REST:

@@ -128,12 +128,41 @@ def _described(
     frame: Frame, state: State, value: Value, cls_ref: ClassRef, receiver: Object | None, point: Point
 ) -> Value | None:
     """Return what the `__get__` of an object of the class gives; None where that has none."""
-    for r in value.refs if receiver is not None and len(value.refs) == 1 else ():
+    getter = _method_of(frame, state, value, "__get__")
+    if getter is None or receiver is None:
+        return None
+    return frame.machine.call(frame, state, getter, Arguments([of(receiver), of(cls_ref)]), point)
+
+
+def _method_of(frame: Frame, state: State, value: Value, name: str) -> Value | None:
+    """Return a method of a descriptor of the project: an instance that a class holds; None for anything else."""
+    for r in value.refs if len(value.refs) == 1 and name in frame.machine.index.operators else ():
+        if type(r) is Behind and type(r.base) is ClassRef and type(r.key) is str:
+            return _method_of_member(frame, state, r.base.cls, r.key, name)
         if type(r) is Object and r.kind is Kind.INSTANCE:
-            getter = member(frame, state, r, "__get__")
-            if getter is not None and receiver is not None:
-                return frame.machine.call(frame, state, getter, Arguments([of(receiver), of(cls_ref)]), point)
+            return member(frame, state, r, name)
     return None
+
+
+def _method_of_member(frame: Frame, state: State, cls: Class, member_name: str, name: str) -> Value | None:
+    """Return a method of the descriptor that a class of a module holds which has been run, with all that that holds."""
+    home = frame.machine.end_of(cls.unit).heap
+    held = home.get(ClassRef.of(cls, Globals.of(cls.unit.name)), member_name)
+    for r in held.refs if held is not None and len(held.refs) == 1 else ():
+        if type(r) is Object and r.kind is Kind.INSTANCE:
+            for key, value in home.edges(r).items():
+                if state.heap.get(r, key) is None:
+                    state.heap.put(r, key, value)
+            return member(frame, state, r, name)
+    return None
+
+
+def name_members(frame: Frame, state: State, cls_ref: ClassRef, point: Point) -> None:
+    """Tell the descriptors of a new class their names: `__set_name__`."""
+    for name, value in list(state.heap.edges(cls_ref).items()):
+        told = _method_of(frame, state, value, "__set_name__") if type(name) is str else None
+        if told is not None:
+            frame.machine.call(frame, state, told, Arguments([of(cls_ref), constant(name)]), point)
 
 
 def _is_exact(instance: Object) -> bool:
@@ -217,8 +246,13 @@ def set_attribute(frame: Frame, state: State, base: Value, name: str, value: Val
             if setter is not None:
                 frame.machine.call(frame, state, of(Bound.of(code_of(setter), holder)), Arguments([value]), point)
                 return
+            held = _held_by_class(frame, state, holder, name)
+            told = _method_of(frame, state, held, "__set__")
+            if told is not None:
+                frame.machine.call(frame, state, told, Arguments([of(holder), value]), point)
+                return
             if frame.loops and value.refs:
-                shadowed(frame, state, _held_by_class(frame, state, holder, name), value, point)
+                shadowed(frame, state, held, value, point)
     write(frame, state, base, name, value, point)
 
 

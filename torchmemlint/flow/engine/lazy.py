@@ -5,8 +5,9 @@ from __future__ import annotations
 from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State, visible
+from torchmemlint.flow.domain.keys import each_key
 from torchmemlint.flow.domain.kinds import Kind, Special
-from torchmemlint.flow.domain.memory import each_key, escape, renew_keys
+from torchmemlint.flow.domain.memory import escape, renew_keys
 from torchmemlint.flow.domain.refs import PATH_LIMIT, Object, Parameters, Point, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, constant, join, of
 from torchmemlint.flow.ir.control import For

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 from torchmemlint.flow.domain.effects import Effect, Hold, Keep, Repeat
 from torchmemlint.flow.domain.frame import Frame, Written
 from torchmemlint.flow.domain.heap import ELEMENT, State, behind_code, load, reachable, reached
+from torchmemlint.flow.domain.keys import each_key
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import How, Reset
-from torchmemlint.flow.domain.memory import each_key, held_under, lies_behind
+from torchmemlint.flow.domain.memory import held_under, lies_behind
 from torchmemlint.flow.domain.refs import (
     Bare,
     Behind,
@@ -267,7 +268,7 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
         if place not in frame.known[loop]:
             continue  # it holds no graph, or has not come round
         holder, key = place
-        if holder is not None and (_is_passing(holder) or (type(key) is Special and key not in _HELD)):
+        if holder is not None and (_is_passing(back, holder) or (type(key) is Special and key not in _HELD)):
             continue
         if key is Special.NAMED and all(note.adds for note in notes):
             continue  # an attribute whose name is not known: each has its own
@@ -352,9 +353,9 @@ def _is_of_other(place: Place) -> bool:
     return type(key) is Behind and key is each_key(key.base) and key.base is not holder
 
 
-def _is_passing(holder: object) -> bool:
-    """Does it hold its elements only until they are consumed?"""
-    return type(holder) is Object and holder.kind is Kind.LAZY
+def _is_passing(state: State, holder: Ref) -> bool:
+    """Does it hold its elements only until they are consumed, or until nothing else does?"""
+    return type(holder) is Object and (holder.kind is Kind.LAZY or state.heap.get(holder, Special.WEAK) is not None)
 
 
 def _is_event(source: Source) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import State, elements, load
+from torchmemlint.flow.domain.keys import each_key
 from torchmemlint.flow.domain.kinds import Special
-from torchmemlint.flow.domain.memory import each_key, write
+from torchmemlint.flow.domain.memory import write
 from torchmemlint.flow.domain.refs import Behind, Globals, Key, Object, Point, Ref, with_graphs
 from torchmemlint.flow.domain.values import Value, of
 from torchmemlint.flow.engine import access

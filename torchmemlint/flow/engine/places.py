@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.flow.domain import memory
+from torchmemlint.flow.domain import keys
 from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.effects import Evidence, Note, Use
 from torchmemlint.flow.domain.frame import Frame, Transfer
@@ -107,8 +107,8 @@ def _import(frame: Frame, state: State, op: ops.Import) -> None:
 def key_of(frame: Frame, key: places.Key) -> Key:
     """Return the key that an index stands for; the element where it is computed or a slice."""
     if isinstance(key, ConstantKey):
-        return memory.key_of(constant(key.value))
-    return ELEMENT if isinstance(key, SliceKey) else memory.key_of(frame.temps[key.temp])
+        return keys.key_of(constant(key.value))
+    return ELEMENT if isinstance(key, SliceKey) else keys.key_of(frame.temps[key.temp])
 
 
 def _get_attribute(frame: Frame, state: State, op: ops.GetAttribute) -> None:
@@ -181,7 +181,7 @@ def _set_item(frame: Frame, state: State, op: ops.SetItem) -> None:
                     frame.gave_up(r)
                 key = ELEMENT
             for r in holders:
-                if type(r) is Object and r.kind is Kind.LIST and (key is ELEMENT or isinstance(key, Ref)):
+                if type(r) is Object and r.kind is Kind.LIST and isinstance(key, Ref | Special):
                     state.heap.put(r, Special.MIXED, PLAIN)
             for target, own in _targets(frame, base, op.key, key):
                 write(frame, state, target, own, value, point, item=True)
@@ -214,9 +214,9 @@ def _takes_numbers(frame: Frame, op: ops.SetItem) -> bool:
 
 def _targets(frame: Frame, base: Value, written: places.Key, key: Key) -> Iterator[tuple[Value, Key]]:
     """Yield what an item is put into, and under which key. Each of several dicts has its own where a loop has one."""
-    keys = frame.temps[written.temp].refs if isinstance(written, places.ComputedKey) else frozenset()
-    if len(keys) > 1 and keys == {memory.each_key(r) for r in base.refs if r.depth < PATH_LIMIT}:
-        yield from ((of(r), memory.each_key(r)) for r in base.each())
+    indices = frame.temps[written.temp].refs if isinstance(written, places.ComputedKey) else frozenset()
+    if len(indices) > 1 and indices == {keys.each_key(r) for r in base.refs if r.depth < PATH_LIMIT}:
+        yield from ((of(r), keys.each_key(r)) for r in base.each())
     else:
         yield base, key
 

@@ -8,8 +8,8 @@ from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import BOXES, Mode, ModeOf, State, reached, renew
+from torchmemlint.flow.domain.keys import key_of
 from torchmemlint.flow.domain.kinds import Kind, Special
-from torchmemlint.flow.domain.memory import key_of
 from torchmemlint.flow.domain.refs import Bare, Derived, Key, Object, Part, Phi, Point, Ref, Result, Slot, Source
 from torchmemlint.flow.domain.values import LIMIT, NO_CONSTANT, NO_SOURCES, SOLE, WEAK, Value, limited
 from torchmemlint.flow.engine.references import MAKERS, resting_on

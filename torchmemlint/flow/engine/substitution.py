@@ -10,8 +10,9 @@ from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.frame import Summary
 from torchmemlint.flow.domain.heap import Mode, ModeOf, State
+from torchmemlint.flow.domain.keys import each_key
 from torchmemlint.flow.domain.kinds import Special
-from torchmemlint.flow.domain.memory import bare, begin, changed_in_place, computed, each_key, erase
+from torchmemlint.flow.domain.memory import bare, begin, changed_in_place, computed, erase
 from torchmemlint.flow.domain.refs import (
     PATH_LIMIT,
     Behind,

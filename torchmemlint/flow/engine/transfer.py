@@ -10,6 +10,8 @@ from torchmemlint.flow.domain.manners import Reading, Remark
 from torchmemlint.flow.domain.memory import begin, changed_in_place, computed, discrete, escape, write
 from torchmemlint.flow.domain.refs import ClassRef, Code, Counted, Input, Key, Object, Point, Ref, SuperRef
 from torchmemlint.flow.domain.values import (
+    FEW,
+    NO_CONSTANT,
     NO_SOURCES,
     NOTHING,
     PLAIN,
@@ -24,6 +26,7 @@ from torchmemlint.flow.domain.values import (
     of,
     one_tensor,
     symbol,
+    texts_of,
 )
 from torchmemlint.flow.engine import access, calls, conditions, instances
 from torchmemlint.flow.engine.narrowing import narrow
@@ -91,13 +94,23 @@ def _operated(frame: Frame, state: State, op: ops.Operate, values: list[Value], 
     if op.operator == "+" and any(isinstance(value.constant, str | Pattern) for value in values):
         frame.read(sources, Reading.TEXT)
         return joined_texts(values)
+    known = FEW if _is_remainder(op.operator, values) else NO_CONSTANT
     if not sources:
-        return Value(open=any(v.open or v.refs for v in values))
+        return Value(constant=known, open=any(v.open or v.refs for v in values))
     result = computed(frame, state, sources, point, sums=_sums(frame, op.operator, values))
     if op.place is not None and values[0].refs and result:
         changed_in_place(frame, state, values[0], result - values[0].graph, point, frame.kind(values[1]))
     are_tensors = [frame.is_tensor(value) for value in values]
-    return one_tensor(result) if any(are_tensors[-1:] if op.place is not None else are_tensors) else Value(graph=result)
+    if any(are_tensors[-1:] if op.place is not None else are_tensors):
+        return one_tensor(result)
+    return Value(graph=result, constant=known)
+
+
+def _is_remainder(operator: str, operands: list[Value]) -> bool:
+    """Is it a number below another one: `n % size`, `n & 7`? A text before `%` is formatted."""
+    if operator == "&":
+        return any(type(value.constant) is int for value in operands)
+    return operator == "%" and not (texts_of(operands[0]) or isinstance(operands[0].constant, Pattern))
 
 
 def _sums(frame: Frame, operator: str, operands: list[Value]) -> bool:
@@ -306,6 +319,7 @@ def _define_class(frame: Frame, state: State, op: ops.DefineClass) -> None:
     made = ClassRef.of(op.cls, frame.own)
     for name, member in op.members:
         state.heap.put(made, name, frame.temps[member])
+    instances.name_members(frame, state, made, frame.at(op))
     frame.temps[op.dst] = of(made)
 
 

@@ -13,7 +13,19 @@ from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.memory import computed, sources_of, write_variable
 from torchmemlint.flow.domain.refs import NUMBERS, External, Globals, Loop, Object
-from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, WEAK, Value, constant, join, join_all, of, texts_of
+from torchmemlint.flow.domain.values import (
+    FEW,
+    NOTHING,
+    PLAIN,
+    UNKNOWN,
+    WEAK,
+    Value,
+    constant,
+    join,
+    join_all,
+    of,
+    texts_of,
+)
 from torchmemlint.flow.ir.control import While
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.flow.ir.places import SOME_PART
@@ -46,6 +58,14 @@ def _list(site: CallSite) -> Value:
 def _deque(site: CallSite) -> Value:
     limit = site.arguments.get(1, "maxlen")
     return _bounded(site, _list(site), limit is not None and limit.constant is not None)
+
+
+def _weak(site: CallSite, make: Model) -> Value:
+    """`weakref.WeakValueDictionary()` and the like."""
+    box = make(site)
+    for holder in box.each():
+        site.state.heap.put(holder, Special.WEAK, PLAIN)
+    return box
 
 
 def _queue(site: CallSite) -> Value:
@@ -133,7 +153,9 @@ def _ranked(site: CallSite, item: Value) -> Value:
 def _integer(site: CallSite) -> Value:
     """`int(n)`: what stands for a number stays what it is."""
     given = site.value(0)
-    return given if given.refs and all(isinstance(r, NUMBERS) for r in given.refs) else _numbers(site)
+    if given.constant is FEW or (given.refs and all(isinstance(r, NUMBERS) for r in given.refs)):
+        return given
+    return _numbers(site)
 
 
 def _next(site: CallSite) -> Value:
@@ -351,6 +373,9 @@ FUNCTIONS: dict[str, Model] = {
     "locals": _locals,
     "globals": lambda site: of(Globals.of(site.frame.function.unit.name)),
     "vars": lambda site: site.value(0),
+    "weakref.WeakSet": lambda site: _weak(site, _list),
+    **{f"weakref.Weak{name}Dictionary": lambda site: _weak(site, _dict) for name in ("Key", "Value")},
+    "weakref.ref": lambda site: UNKNOWN,
     "weakref.proxy": lambda site: site.value(0)._replace(constant=WEAK),  # a proxy stands for its object
     "typing.cast": lambda site: site.value(1, "val"),
     "contextlib.ExitStack": lambda site: of(Object.of(Kind.STACK, site.point.site, site.point.context)),

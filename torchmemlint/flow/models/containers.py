@@ -10,8 +10,9 @@ from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.effects import Write
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State, elements, load, renew, set_last, visible
+from torchmemlint.flow.domain.keys import key_of
 from torchmemlint.flow.domain.kinds import PART, Kind, Special
-from torchmemlint.flow.domain.memory import begin, erase, key_of, write
+from torchmemlint.flow.domain.memory import begin, erase, write
 from torchmemlint.flow.domain.refs import Bare, External, Key, Object, Phi, Point, Ref, Slot, Source
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, chosen, join, join_all, of, with_graph
 from torchmemlint.flow.ir.ops import FIRST, Call, Make
@@ -355,13 +356,9 @@ def partially(site: CallSite) -> Value:
 
 def kept_arguments(state: State, partial: Object) -> Arguments:
     """Return the arguments that a partial keeps."""
-    result = Arguments()
-    for key, value in state.heap.edges(partial).items():
-        if type(key) is tuple:
-            result.positional.append(value)
-        elif type(key) is str:
-            result.named[key] = value
-    return result
+    edges = state.heap.edges(partial).items()
+    named = {key: value for key, value in edges if type(key) is str}
+    return Arguments([value for key, value in edges if type(key) is tuple], named)
 
 
 def spread(state: State, arguments: Arguments) -> Arguments:

@@ -9,9 +9,10 @@ from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.effects import Derive, Serve
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, Mode, ModeOf, visible
+from torchmemlint.flow.domain.keys import key_of
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.manners import Reading
-from torchmemlint.flow.domain.memory import computed, differentiate, discrete, key_of, sources_of
+from torchmemlint.flow.domain.memory import computed, differentiate, discrete, sources_of
 from torchmemlint.flow.domain.refs import Bare, ClassRef, Code, Leaf, Object, Passed, Point, Ref, Source, with_graphs
 from torchmemlint.flow.domain.values import PLAIN, Value, of
 from torchmemlint.flow.ir.ops import Op
@@ -29,6 +30,7 @@ from torchmemlint.flow.models import (
     settings,
     torch_functions,
     trainers,
+    trees,
     workers,
 )
 from torchmemlint.knowledge import checkpoints, data_sets, services
@@ -45,6 +47,7 @@ FUNCTIONS: dict[str, Model] = {
     **copying.FUNCTIONS,
     **settings.FUNCTIONS,
     **workers.FUNCTIONS,
+    **trees.FUNCTIONS,
 }
 # utils/data/dataloader.py: DataLoader.__init__
 _HELD_BY_LOADERS = ((0, "dataset"), (3, "sampler"), (4, "batch_sampler"), (6, "collate_fn"), (10, "worker_init_fn"))

@@ -29,7 +29,7 @@ NETWORKS = (
 _OPERATORS = frozenset(
     f"__{way}{name}__"
     for way in ("", "i")
-    for name in ("add", "sub", "mul", "truediv", "matmul", "or", "lshift", "rshift", "and")
+    for name in ("add", "sub", "mul", "truediv", "matmul", "or", "lshift", "rshift", "and", "get", "set", "set_name")
 ) | {*"append appendleft clear extend get insert items keys pop popleft setdefault values".split()}
 _SWITCHES = frozenset({"eval", "train"})
 _RUNNING = frozenset({"__init__", "forward"})
