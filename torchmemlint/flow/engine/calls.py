@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from torchmemlint.flow.domain.arguments import Arguments
 from torchmemlint.flow.domain.effects import Evidence, Use
 from torchmemlint.flow.domain.frame import CallSite, Frame
@@ -30,6 +32,7 @@ from torchmemlint.flow.engine import caches, instances
 from torchmemlint.flow.engine.access import attribute
 from torchmemlint.flow.engine.applying import apply
 from torchmemlint.flow.engine.binding import Binding, bind
+from torchmemlint.flow.engine.dispatching import dispatched
 from torchmemlint.flow.engine.unknown import unknown, unknown_method
 from torchmemlint.flow.models import (
     containers,
@@ -53,6 +56,7 @@ from torchmemlint.knowledge import operations
 
 def call(frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
     """Return the value of a call, with all that it does to the state and to the log."""
+    callee = dispatched(callee, arguments)
     if len(callee.refs) == 1:
         return _call(frame, state, next(iter(callee.each())), callee, arguments, point)
     if not callee.refs:
@@ -75,9 +79,7 @@ def _call(frame: Frame, state: State, target: Ref, callee: Value, arguments: Arg
         case Bound():
             if type(target.code) is Code:
                 return call_function(frame, state, target.code, target.receiver, arguments, point)
-            more = Arguments(
-                [of(target.receiver), *arguments.positional], arguments.named, arguments.star, arguments.stars
-            )
+            more = replace(arguments, positional=[of(target.receiver), *arguments.positional])
             return call(frame, state, of(target.code), more, point)
         case ClassRef():
             return instances.construct(frame, state, target, arguments, point)
@@ -131,12 +133,8 @@ def _call_object(frame: Frame, state: State, target: Object, arguments: Argument
             return unknown(frame, state, of(target), arguments, point)
         case Kind.PARTIAL:
             kept = containers.kept_arguments(state, target)
-            merged = Arguments(
-                [*kept.positional, *arguments.positional],
-                {**kept.named, **arguments.named},
-                arguments.star,
-                arguments.stars,
-            )
+            positional, named = [*kept.positional, *arguments.positional], {**kept.named, **arguments.named}
+            merged = replace(arguments, positional=positional, named=named)
             inner = state.heap.get(target, Special.FUNCTION) or UNKNOWN
             if isinstance(inner.constant, str):  # `operator.methodcaller`
                 return call_method(frame, state, site.value(0), inner.constant, kept, point)
