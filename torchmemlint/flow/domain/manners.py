@@ -80,6 +80,7 @@ class Reading(enum.Enum):
     MET = "met"  # without a graph, it was given to what may record one
     ADOPTED = "adopted"  # it became a parameter as it is
     RERUN = "rerun"  # a backward pass through it runs once more what made it
+    MEASURED = "measured"  # how much memory it takes was looked at, with its graph
     HOOKED = "hooked"  # its gradient is asked for: that fails without a graph
 
 

@@ -33,6 +33,7 @@ from torchmemlint.flow.domain.refs import (
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.fact.measuring import measured
 from torchmemlint.flow.fact.methods import Methods, stripped, worlds
 from torchmemlint.flow.fact.owning import constructs_network, owned
 from torchmemlint.flow.models import contracted, gradients
@@ -149,7 +150,7 @@ class Evidence:
         for creates in (False, True):  # one that creates a graph is no last one: others say how long it is needed
             for event, backward in run.met(fx.Differentiate):
                 if backward.creates is creates:
-                    self._differentiate(backward.sources, event.loops, creates)
+                    self._differentiate(backward, event.loops)
         known, self.networks = self.networks, self.networks | self._detached_callees()
         new = self.networks - known
         self.unsure |= new - self.called if self.differentiated or self._is_for_users else new  # a method may do else
@@ -160,6 +161,7 @@ class Evidence:
             self.read.setdefault(read.reading, set()).update(read.sources)
             if read.reading in (Reading.ARRAY, Reading.TEXT):
                 self.arrays |= run.provenance.computed_from(read.sources)
+        self.readings[Reading.MEASURED] = measured(run)
 
     def _detached_callees(self) -> set[Ref]:
         """Return networks: called, and detached beside training or for an array, with no trained graph in it."""
@@ -186,11 +188,12 @@ class Evidence:
         is_own = reference.kind is Kind.INSTANCE and self.index.is_network(reference.about.cls)
         return is_own or reference.kind is Kind.MODULE
 
-    def _differentiate(self, sources: frozenset[Source], loops: frozenset[Loop], creates: bool) -> None:
+    def _differentiate(self, backward: fx.Differentiate, loops: frozenset[Loop]) -> None:
         """Note what a backward pass goes through, and of which sources it shows that they have a graph."""
-        provenance = self.run.provenance
+        provenance, sources, creates = self.run.provenance, backward.sources, backward.creates
         through = provenance.ancestors(sources)
-        for source in through - self.differentiated if creates else through:
+        inner = provenance.ancestors(sources, cut=backward.ends) - backward.ends if backward.ends else through
+        for source in inner - self.differentiated if creates else inner:
             self.differentiated_in.setdefault(source, set()).update(loops)
         if creates:
             self.for_more |= through - self.differentiated
@@ -264,7 +267,8 @@ class Evidence:
                 unsure = callees <= self.moved and self._is_from_passes(origin)
                 return mode | part | doubts | ({Doubt.FORMULA} if unsure else set())
             if any(self._by_path(c) for c in callees):
-                doubts = set() if any(map(self._is_method, callees)) else {Doubt.NETWORK_BY_USE}
+                is_method = any(type(c) is Behind and self.is_known(c.base) for c in callees)
+                doubts = set() if is_method else {Doubt.NETWORK_BY_USE}
                 if not (self._is_shown(source) or self._is_shown(origin)):
                     doubts.add(Doubt.METHOD)
                 elif self._is_from_passes(origin):
@@ -335,10 +339,6 @@ class Evidence:
     def _by_path(self, callee: Ref) -> bool:
         """Is it a part of something that was used as a network?"""
         return any(self.is_network(part.base) for part in path(callee))
-
-    def _is_method(self, callee: Ref) -> bool:
-        """Is it a method of a network that is known?"""
-        return type(callee) is Behind and self.is_known(callee.base)
 
     def best(self, sources: Iterable[Source], among: frozenset[Source] | None = None) -> frozenset[Doubt] | None:
         """Return the doubts of the source, `among` some, that has a graph most surely; None if none has."""

@@ -162,7 +162,7 @@ class Passes:
 
     def is_needed(self, source: Source) -> bool:
         """Is it differentiated so that it reaches what is trained, or its gradient asked for?"""
-        if self.evidence.is_read(source, Reading.HOOKED):
+        if self.evidence.is_read(source, Reading.HOOKED, Reading.MEASURED):
             return True
         return self.evidence.is_differentiated(source) and source not in self.teaching.idle
 
@@ -207,7 +207,7 @@ class Passes:
         differentiated = self.evidence.is_differentiated(source)
         reason: Reason | None = None
         wanted = self.evidence.modes.get(source) is Mode.WANTED and not self._wanted_elsewhere
-        wanted = wanted or self.evidence.is_read(source, Reading.HOOKED)
+        wanted = wanted or self.evidence.is_read(source, Reading.HOOKED, Reading.MEASURED)
         if differentiated and source in self.teaching.idle and not wanted and not self.run.cut:
             reason = Reason.UNTRAINED
             doubts |= self.teaching.idle[source] | ({Doubt.CALLER} if self._is_of_network() else set())

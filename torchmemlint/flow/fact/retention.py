@@ -90,7 +90,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         fate = Fate.NEVER
         if _is_needed_after(evidence, event, effect) or effect.phi in evidence.for_more:
             fate = Fate.LATER  # whoever else keeps the graphs: they are needed then, or to make those of gradients
-        elif effect.phi in evidence.differentiated and effect.how is not How.CACHE:
+        elif effect.phi in evidence.differentiated_in and effect.how is not How.CACHE:
             inside = effect.loop in evidence.differentiated_in[effect.phi]
             fate = Fate.EACH if inside else Fate.LATER
             if fate is Fate.EACH and (
@@ -201,7 +201,7 @@ def _is_spent(evidence: Evidence, effect: fx.Keep) -> bool:
 
 def _is_needed_after(evidence: Evidence, event: Event, effect: fx.Keep) -> bool:
     """Are the graphs of all iterations differentiated after the loop? Those of the last one need no loop, nor a phi."""
-    known, found = evidence.differentiated, set[Loop]()
+    known, found = evidence.differentiated_in, set[Loop]()
     for source in effect.events:
         if source not in known or effect.loop in evidence.differentiated_in[source]:
             return False
