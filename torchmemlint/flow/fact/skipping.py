@@ -68,6 +68,8 @@ class _Reader:
             found = {n: doubts for n, s in mine.items() if (doubts := self._evidence.best(s)) is not None}
             if found:
                 surest = min(found.values(), key=rank)
+                if Doubt.PART in surest and _lets_go(op):
+                    return None
                 names = {n: mine[n] for n, doubts in found.items() if confidence(doubts) is confidence(surest)}
                 return self._found(places, hold, names, backward, loop, caught, surest)
         return None
@@ -137,6 +139,12 @@ def _tested(op: Op) -> set[str]:
     tests = (made.get(around.test) for around, block in layout_of(op.owner).above(op) if isinstance(around, If))
     tested = (made.get(one.operands[0]) for one in tests if isinstance(one, Compare) and one.operator == "not")
     return {one.name.text for one in tested if isinstance(one, Load)}
+
+
+def _lets_go(op: Op) -> bool:
+    """Are variables deleted right before an iteration ends? What stays of a result is then a part without a graph."""
+    _, block = next(iter(layout_of(op.owner).above(op)))
+    return any(type(one) is Unbind for one in block)
 
 
 def _is_bound(loop: For | While, at: Op, name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 
 from .building import EXPRESSIONS, Builder, span, statement, where
 from .conditions import TESTS, is_often
@@ -19,6 +20,7 @@ from .texts import annotation_name, dotted
 
 _LEAVING = (Return, Raise, Break, Continue)
 _NO_NAMES: frozenset[str] = frozenset()
+_OF_PYTHON = frozenset("collections contextlib copy functools itertools operator threading".split())  # what is followed
 
 
 @statement("Expr")
@@ -175,7 +177,11 @@ def import_names(b: Builder, node: ast.ImportFrom) -> None:
     prefix = module + "." if module else ""
     for alias in node.names:
         name = alias.name
-        if name == "*":
+        if name == "*" and not level and module in _OF_PYTHON:
+            for each in import_module(module).__all__:
+                mentions.add(each)
+                _import(b, each, prefix + each, prefix + each, 0, node)
+        elif name == "*":
             b.unit.stars.append(dots + module)
         else:
             mentions.add(name)
