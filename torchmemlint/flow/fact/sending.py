@@ -17,6 +17,7 @@ from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.defuse import DefUse, definitions
 from torchmemlint.flow.ir.places import Temp
+from torchmemlint.flow.ir.reaching import reaching
 from torchmemlint.flow.models.workers import QUEUE
 from torchmemlint.knowledge import torch_api
 
@@ -51,7 +52,7 @@ def sent(places: Places, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]
 def _moved(flow: DefUse, site: ops.CallMethod, moves: Iterable[object], passes: Iterable[object]) -> ops.Op | None:
     """Return what brings to an accelerator what a call is given, a part of it, or what a network made that of."""
     todo: list[Temp] = [argument.temp for argument in site.arguments[:1]]
-    known, ran, seen = set(moves), set(passes), set[str]()
+    known, ran, seen, reached = set(moves), set(passes), set[ops.Op](), reaching(site.owner)
     for temp in todo:
         op = flow.made.get(temp)
         if op in known:
@@ -59,9 +60,10 @@ def _moved(flow: DefUse, site: ops.CallMethod, moves: Iterable[object], passes: 
         match op:
             case ops.Make(entries=entries):
                 todo += [entry.temp for entry in entries]
-            case ops.Load(name=name) if name.text not in seen:
-                seen.add(name.text)
-                todo += flow.bound.get(name.text, ())
+            case ops.Load(name=name) if op not in seen:
+                seen.add(op)
+                bound = [d.src for d in reached.at.get(op, ()) if isinstance(d, ops.Bind)]
+                todo += bound or (flow.bound.get(name.text, ()) if not reached.is_local(name) else ())
             case ops.CallMethod(base=base, name=name) if name in _ALIKE:
                 todo.append(base)
             case ops.Call(arguments=given) | ops.CallMethod(arguments=given) if op in ran:
