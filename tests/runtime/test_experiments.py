@@ -130,6 +130,7 @@ WAITING = {  # for a GPU: `tools/impact.py --backend cuda --missing`
         "words after the last token",
         "one word of each token",
         "a mask cast to truth values",
+        "scores of each answer",
         "networks in reference cycles",
         "a hook for each batch",
         "pushed without a backward",

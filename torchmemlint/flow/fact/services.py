@@ -112,10 +112,13 @@ def _is_option(effect: fx.Serve) -> bool:
 
 
 def _trains(function: Function) -> bool:
-    """Is this a file's body, or a function that trains and does not merely switch modes?"""
+    """Is this a file's body, a function that trains, or the constructor or a property of an object that does?"""
     if function.parent is None:
         return True
-    return any(name in _TRAINING or name.startswith(("train", "run_train")) for name in function.mentions)
+    each = function.name == "__init__" or function.is_decorated("property", "cached_property")
+    those = function.cls.methods.values() if function.cls is not None and each else (function,)
+    names = (name for one in those for name in one.mentions)
+    return any(name in _TRAINING or name.startswith(("train", "run_train")) for name in names)
 
 
 def _profiled(run: Run, effect: fx.Serve, shown: _Shown) -> Point | None:

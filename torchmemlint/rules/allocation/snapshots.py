@@ -18,7 +18,9 @@ from torchmemlint.flow.ir.ops import (
     CallMethod,
     Collect,
     Compare,
+    Constant,
     GetAttribute,
+    GetItem,
     Load,
     Op,
     Operate,
@@ -33,6 +35,7 @@ _ORDERS = frozenset({"<", ">", "<=", ">="})
 _SHRINKING = frozenset({"pop", "popleft", "popitem", "clear", "remove"})
 _BOUNDED = ("deque", "Queue")
 _DETACHING = ("detach", "data")
+_BRINGING = ("cpu", "to", "clone")
 
 
 @immutable()
@@ -57,6 +60,8 @@ class Collected:
     clone: CallMethod | None
     box: str  # the list or dict, as it is written
     each: str  # "iteration", or "call" of a method
+    on_host: bool  # is it copied to the CPU?
+    single: bool  # is at most one of them read, by its index?
 
 
 def collected(formula: Formula) -> Iterator[Collected]:
@@ -66,6 +71,7 @@ def collected(formula: Formula) -> Iterator[Collected]:
     layout, flow = Layout(formula.function), formula.flow
     for op in operations(formula.function.body):
         state, clone = _copied(formula, op)
+        on_host = state is None and (state := _brought(formula, op)) is not None
         kept = [one for one in flow.following(op) if not isinstance(one, Collect)]
         around = list(layout.loops(op))
         if state is None or len(kept) != 1 or not (around or _repeats(formula, layout, op)):
@@ -80,7 +86,21 @@ def collected(formula: Formula) -> Iterator[Collected]:
         owner, whole = flow.path(state.base), around[-1:]
         same = owner and not any(_is_another(formula, loop, path) for loop in whole for path in (owner, box))
         if same and (box if around else _is_own(formula, box)) and not _shrinks(formula, box, begun_anew=not around):
-            yield Collected(op, state, clone, box, "iteration" if around else "call")
+            single = "." not in box and _is_read_singly(formula, box)
+            if single or not on_host:
+                yield Collected(op, state, clone, box, "iteration" if around else "call", on_host, single)
+
+
+def _is_read_singly(formula: Formula, box: str) -> bool:
+    """Is a variable only added to, and read by an index?"""
+    loads = (op for op in operations(formula.function.body) if isinstance(op, Load) and op.name.text == box)
+    uses = ((op, use) for op in loads for use in formula.flow.taken.get(op.dst, ()))
+    return all(
+        isinstance(use, SetItem | GetItem | CallMethod)
+        and use.base == op.dst
+        and not (isinstance(use, CallMethod) and use.name != "append")
+        for op, use in uses
+    )
 
 
 def _is_own(formula: Formula, box: str) -> bool:
@@ -151,19 +171,50 @@ def _copied(formula: Formula, op: Op) -> tuple[CallMethod | None, CallMethod | N
     flow = formula.flow
     if isinstance(op, Call | CallMethod) and formula.called(op) == "copy.deepcopy" and len(op.arguments) == 1:
         return _state(formula, op.arguments[0].temp), None
-    collected = [one for one in flow.following(op) if isinstance(one, Collect)]
-    clone = flow.made.get(collected[0].src) if len(collected) == 1 and collected[0].key is not None else None
-    if not isinstance(clone, CallMethod) or clone.name != "clone" or clone.arguments:
+    into, clone = _value(formula, op)
+    if into is None or not isinstance(clone, CallMethod) or clone.name != "clone" or clone.arguments:
         return None, None
     value = flow.made.get(clone.base)
     while isinstance(value, CallMethod | GetAttribute) and value.name in _DETACHING:
         value = flow.made.get(value.base)
+    state = _of_items(formula, into, value)
+    return state, clone if state is not None else None
+
+
+def _brought(formula: Formula, op: Op) -> CallMethod | None:
+    """The state whose values an operation collects on the CPU, each as a copy."""
+    into, value = _value(formula, op)
+    names = set[str]()
+    while isinstance(value, CallMethod | GetAttribute) and value.name in {*_DETACHING, *_BRINGING}:
+        if isinstance(value, CallMethod) and value.name == "to" and not _is_to_host(formula, value):
+            return None
+        names.add(value.name)
+        value = formula.flow.made.get(value.base)
+    copies = "clone" in names or _on_device(formula) is not None
+    return _of_items(formula, into, value) if into is not None and copies and names & {"cpu", "to"} else None
+
+
+def _is_to_host(formula: Formula, call: CallMethod) -> bool:
+    made = formula.flow.made.get(call.arguments[0].temp) if call.arguments else None
+    return isinstance(made, Constant) and made.value == "cpu"
+
+
+def _value(formula: Formula, op: Op) -> tuple[Collect | None, Op | None]:
+    """What a dict comprehension collects: the collecting operation, and what makes each value."""
+    into = [one for one in formula.flow.following(op) if isinstance(one, Collect)]
+    if len(into) != 1 or into[0].key is None:
+        return None, None
+    return into[0], formula.flow.made.get(into[0].src)
+
+
+def _of_items(formula: Formula, into: Collect, value: Op | None) -> CallMethod | None:
+    """The state of which a comprehension has the items, if it collects the values of these."""
     for loop in operations(formula.function.body):
-        if isinstance(loop, For) and collected[0] in loop.body and isinstance(value, Load):
-            items = flow.made.get(loop.source)
+        if isinstance(loop, For) and into in loop.body and isinstance(value, Load):
+            items = formula.flow.made.get(loop.source)
             if isinstance(items, CallMethod) and items.name == "items":
-                return _state(formula, items.base), clone
-    return None, None
+                return _state(formula, items.base)
+    return None
 
 
 def _state(formula: Formula, temp: Temp) -> CallMethod | None:

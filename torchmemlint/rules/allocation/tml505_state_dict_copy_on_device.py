@@ -13,7 +13,7 @@ from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import report_operation, written
 from torchmemlint.syntax.text import shortened
 
-_COPYING = frozenset({"deepcopy", "clone"})
+_STATE = frozenset({"state_dict"})
 _ON_HOST = 'to("cpu", copy=True)'
 
 
@@ -22,16 +22,20 @@ class StateDictCopyOnDevice(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield copies of states that could wait on the host, and those that a loop collects."""
-        for formula in facts.formulas(_COPYING):
+        for formula in facts.formulas(_STATE):
             for one in snapshots.collected(formula):
                 if owner := _owner(facts, one):
+                    what = f"`{one.box}` keeps a copy of the weights of `{shortened(owner, 40)}`"
+                    where = "is in CPU memory" if one.on_host else "is on the same device as the weights"
+                    fix = Fix("Copy the weights to the CPU", Applicability.UNSAFE, (_edit(facts, one),))
                     yield report_operation(
                         self,
                         facts,
                         one.op,
-                        f"`{one.box}` keeps a copy of the weights of `{shortened(owner, 40)}` for every {one.each}",
-                        evidence=[(one.state, "the copy is on the same device as the weights")],
-                        fix=Fix("Copy the weights to the CPU", Applicability.UNSAFE, (_edit(facts, one),)),
+                        f"{what} {'in CPU memory ' if one.on_host else ''}for every {one.each}",
+                        severity=Severity.ADVICE if one.on_host else None,
+                        evidence=[(one.state, f"the copy {where}")],
+                        fix=Fix("Keep only the copy that is read later", Applicability.HINT) if one.single else fix,
                     )
             for found in snapshots.find(formula):
                 if owner := _owner(facts, found):

@@ -1,4 +1,4 @@
-"""Allocation: TML501, TML502, TML503, TML504, TML505, TML506, TML508, TML510, TML511."""
+"""Allocation: TML501, TML502, TML503, TML504, TML505, TML506, TML508, TML510, TML511, TML512."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from torchmemlint.runtime.experiments.base import Bench
 from torchmemlint.runtime.experiments.models import examples, perceptron
@@ -111,6 +112,20 @@ def collected_results(bench: Bench) -> object:
             found = model(examples(bench))
             features.append(found.cpu() if bench.good else found)
     return torch.cat(features).cpu()
+
+
+def scores_of_each_token(bench: Bench) -> object:
+    """Answers of 16 tokens to requests, kept with the scores of 8192 words for each token, where a text is wanted."""
+    words = nn.Embedding(8192, bench.size.width, device=bench.device)
+    history: list[object] = []
+    with torch.no_grad():
+        for _ in bench.turns():
+            tokens, scores = [torch.zeros(1, dtype=torch.long, device=bench.device)], []
+            for _ in range(16):
+                scores.append(words(tokens[-1]) @ words.weight.T)
+                tokens.append(scores[-1].argmax(-1))
+            history.append(torch.cat(tokens).tolist() if bench.good else (tokens, scores))
+    return history
 
 
 def noise_in_double(bench: Bench) -> object:

@@ -123,6 +123,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment("TML505", "the best weights so far", Effect.PEAK, allocation.best_weights, Size()),
     Experiment("TML506", "a checkpoint kept through a training", Effect.PEAK, allocation.kept_checkpoint, Size()),
     Experiment("TML508", "features collected on the device", Effect.GROWTH, allocation.collected_results, Size()),
+    Experiment("TML512", "scores of each answer", Effect.GROWTH, allocation.scores_of_each_token, Size()),
     Experiment("TML511", "a mask cast to truth values", Effect.PEAK, allocation.cast_mask, Size()),
     Experiment("TML510", "noise in numpy's precision", Effect.PEAK, allocation.noise_in_double, Size()),
     Experiment("TML601", "gradients zeroed in place", Effect.PEAK, training_step.zeroed_gradients, Size()),
@@ -169,7 +170,6 @@ WITHOUT: dict[str, str] = {
     "TML205": "about gradients that are wrong without a word",
     "TML207": "memory is counted in one thread, and this is about others; the pass itself is that of TML201",
     "TML302": "about results that are wrong or a backward that raises",
-    "TML512": "it is about memory of the host as well, where only that of an accelerator is counted",
     "TML507": "about figures that are misnamed",
     "TML509": "about settings that nobody reads",
 }
