@@ -170,7 +170,7 @@ def hoarding(places: Places, done: Iterable[tuple[Run, Evidence]]) -> Iterator[C
         for event, hoard in hoards:
             loop = repeating(evidence.index, event, hoard.point)
             networks = {p for p in hoard.networks if loop is not None and is_inside((p.site, *p.context), loop)}
-            if loop is None or loop in told or not networks:
+            if loop is None or loop in told or not networks or hoard.variable == loop.owner.receiver:
                 continue
             used = [met for met, points in uses if not networks.isdisjoint(points)]
             if not (used or any(map(_is_copied, networks))) or not networks.isdisjoint(again):
