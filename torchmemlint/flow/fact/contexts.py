@@ -122,6 +122,9 @@ class _Keeping:
         op = self._flow.made.get(temp)
         if isinstance(op, ops.Unpack) and isinstance(whole := self._flow.made.get(op.src), ops.Make) and op.star < 0:
             return self._bound(whole.entries[op.targets.index(temp)].temp)  # `ctx.a, ctx.b = a, b`
+        if isinstance(op, ops.GetItem) and isinstance(whole := self._flow.made.get(self._bound(op.base)), ops.Make):
+            there = [entry.temp for entry in whole.entries if entry.key == op.key]  # of a dict that is written out
+            return self._bound(there[0]) if len(there) == 1 else temp
         match self._reaching.only(op):
             case ops.Bind(src=src) | ops.Operate(operands=(src, _)):
                 return self._bound(src)
