@@ -33,7 +33,8 @@ class Given(NamedTuple):
     number: int
 
 
-_Root = ops.Op | Given  # what makes an object: an operation, or who gives it
+# What makes an object: an operation, one of some that bind it to the same name, or who gives it.
+_Root = ops.Op | Given | frozenset[ops.Op | None]
 
 
 @immutable()
@@ -137,8 +138,9 @@ class _Keeping:
         bound = self._bound(temp)
         match op := self._flow.made.get(bound):
             case ops.Load():
-                if None not in self._reaching.at.get(op, frozenset()) or len(self._reaching.at[op]) > 1:
-                    return None
+                made = self._reaching.at.get(op, frozenset())
+                if None not in made or len(made) > 1:
+                    return made if made and all(map(self._makes, made)) else None  # the same, where the same was bound
                 if op.name.text in self._wholes:
                     return Given(self._wholes[op.name.text], 0)
                 return Given(False, self._inputs.index(op.name.text)) if op.name.text in self._inputs else None
@@ -151,6 +153,12 @@ class _Keeping:
             case ops.Call() | ops.CallMethod() | ops.Operate():
                 return op
         return None
+
+    def _makes(self, definition: ops.Op | None) -> bool:
+        """Does a definition bind a new object to a name, and not one that another name stands for?"""
+        if not isinstance(definition, ops.Bind):
+            return False
+        return isinstance(self._flow.made.get(self._bound(definition.src)), ops.Call | ops.CallMethod | ops.Operate)
 
     def _viewed(self, temp: Temp) -> _Root | None:
         """Return what makes the tensor that something is a view of; None where it is none."""
