@@ -128,11 +128,12 @@ class Edit:
 
 @immutable(frozen=True)
 class Fix:
-    """A change that removes a finding."""
+    """A change that removes a finding. `narrower` is one that changes less, for where this one would do harm."""
 
     message: str
     applicability: Applicability
     edits: tuple[Edit, ...] = ()
+    narrower: Fix | None = None
 
 
 @immutable(frozen=True)

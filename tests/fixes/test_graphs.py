@@ -11,7 +11,7 @@ import pytest
 
 from torchmemlint.engine import context
 from torchmemlint.engine.one_file import Profile, Reported, report_of
-from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
+from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Severity, Span
 from torchmemlint.fixes.apply import fix_text
 from torchmemlint.fixes.edits import TextIndex
 
@@ -25,7 +25,12 @@ SAFE, UNSAFE = Applicability.SAFE, Applicability.UNSAFE
 
 
 def reasons(
-    body: str, applicability: Applicability = SAFE, root: Path | None = None, *, without: str = "\0"
+    body: str,
+    applicability: Applicability = SAFE,
+    root: Path | None = None,
+    *,
+    without: str = "\0",
+    unsafe: bool | None = None,
 ) -> list[str]:
     """Why a fix is refused that runs the lines between `#(` and `#)` with gradients off; none if it is made."""
     text = HEAD + dedent(body)
@@ -50,7 +55,8 @@ def reasons(
         fix = Fix("Run it with gradients off", applicability, (Edit(span, wrapped.replace(without, "")),))
         return [Finding("TML999", "wanted", Severity.WARNING, "it is marked", path, span, span, (), fix)]
 
-    result = fix_text(text, recheck(text), recheck, unsafe=True, arriving=lambda text: reported(text).arriving)
+    unsafe = applicability is UNSAFE if unsafe is None else unsafe
+    result = fix_text(text, recheck(text), recheck, unsafe=unsafe, arriving=lambda text: reported(text).arriving)
     return [re.sub(r"line \d+", "line N", why) for _, why in result.rolled_back]
 
 
@@ -173,17 +179,25 @@ LOST = {
 }
 
 
+TRAINS = ("differentiated", "in another function", "kept by a cache", "hooked", "trained")
+
+
 @pytest.mark.parametrize("how", LOST)
 def test_a_safe_fix_takes_no_graph_away(how: str) -> None:
     reason, body = LOST[how]
-    assert reasons(body) == [reason]
+    assert reasons(body) == [reason if how in TRAINS else f"{reason} (made with `--unsafe-fixes`)"]
 
 
 @pytest.mark.parametrize("how", LOST)
 def test_an_unsafe_fix_stops_no_training(how: str) -> None:
     reason, body = LOST[how]
-    trains = how in ("differentiated", "in another function", "kept by a cache", "hooked", "trained")
-    assert reasons(body, UNSAFE) == ([reason] if trains else [])
+    assert reasons(body, UNSAFE) == ([reason] if how in TRAINS else [])
+
+
+@pytest.mark.parametrize("how", LOST)
+def test_what_is_refused_as_a_safe_fix_is_tried_as_an_unsafe_one(how: str) -> None:
+    reason, body = LOST[how]
+    assert reasons(body, unsafe=True) == ([reason] if how in TRAINS else [])
 
 
 @pytest.mark.parametrize("applicability", [SAFE, UNSAFE])
@@ -255,6 +269,20 @@ def test_no_fix_brings_a_graph_to_a_backward(applicability: Applicability) -> No
 
         Shown("images").show()
         """,
+        """
+        import plots
+
+        class Coder(nn.Module):
+            def forward(self, x):
+                code = enc(x)
+                plots.seen(code)
+                return net(code)
+
+        coder = Coder()
+        #(
+        print(coder(x).argmax().item())
+        #)
+        """,
     ],
 )
 def test_what_nobody_needs_may_go(body: str) -> None:
@@ -310,3 +338,43 @@ def test_a_file_that_others_run_is_compared_with_them(tmp_path: Path) -> None:
     context.forget()
     assert [why for _, why in result.rolled_back] == []
     assert 'map_location="cpu"' in result.text
+
+
+def test_where_the_wide_fix_is_refused_the_narrower_one_is_made() -> None:
+    text = HEAD + dedent("""
+    def act(x):
+        h = enc(x)
+        best = target(x).argmax()
+        return h, best
+
+    h, best = act(x)
+    net(h).mean().backward()
+    """)
+    lines = text.split("\n")
+    row = lines.index("def act(x):") + 1
+    narrow = lines.index("    best = target(x).argmax()") + 1
+
+    def at(row: int, column: int) -> Span:
+        return Span(Position(row, column), Position(row, column))
+
+    inner = (Edit(at(narrow, 5), "with torch.no_grad():\n        "),)
+    narrower = Fix("Wrap it", SAFE, inner)
+    for unsafe, trust in ((False, SAFE), (True, SAFE), (True, UNSAFE)):
+        fix = Fix("Decorate it", trust, (Edit(at(row, 1), "@torch.no_grad()\n"),), narrower)
+        finding = Finding(
+            "TML999", "wanted", Severity.WARNING, "it", Path("program.py"), at(row, 1), at(row, 1), (), fix
+        )
+
+        @cache
+        def reported(text: str) -> Reported:
+            return report_of(text, Path("program.py"), Profile(frozenset({"TML201"})), comparing=True)
+
+        def recheck(text: str, finding: Finding = finding) -> list[Finding]:
+            reported(text)
+            return [] if "no_grad" in text else [finding]
+
+        result = fix_text(text, [finding], recheck, unsafe=unsafe, arriving=lambda text: reported(text).arriving)
+        assert "    with torch.no_grad():\n        best = target(x).argmax()\n    return" in result.text
+        assert "@torch" not in result.text
+        assert [one.fix.message for one in result.applied if one.fix is not None] == ["Wrap it"]
+        assert [one.fix.applicability for one in result.applied if one.fix is not None] == [trust]

@@ -7,18 +7,24 @@ import random
 import subprocess
 import sys
 import tokenize
+from functools import cache
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from torchmemlint.config.formatting import USUAL, Formatting
+from torchmemlint.doubts import Confidence
+from torchmemlint.engine import context
 from torchmemlint.engine.checking import check_text
+from torchmemlint.engine.one_file import ABOUT_THE_RUN, Profile, Reported, report_of
 from torchmemlint.findings import Applicability, Finding
 from torchmemlint.fixes.apply import FixResult, fix_text
 from torchmemlint.rules.registry import all_rules
 
 CODES = frozenset(rule.code for rule in all_rules() if rule.on)
+
+PROFILE = Profile(CODES - ABOUT_THE_RUN, confidence=Confidence.POSSIBLE)
 
 
 def check(text: str) -> list[Finding]:
@@ -27,6 +33,22 @@ def check(text: str) -> list[Finding]:
 
 def fixed(text: str, *, unsafe: bool = True, formatting: Formatting | None = None) -> FixResult:
     return fix_text(text, check(text), check, unsafe=unsafe, formatting=formatting or Formatting())
+
+
+def compared(text: str) -> FixResult:
+    """Fix a text, and compare where graphs go before and after."""
+
+    @cache
+    def reported(text: str) -> Reported:
+        return report_of(text, Path("program.py"), PROFILE, comparing=True)
+
+    return fix_text(
+        text,
+        reported(text).findings,
+        lambda text: reported(text).findings,
+        unsafe=True,
+        arriving=lambda text: reported(text).arriving,
+    )
 
 
 LOADING = """
@@ -374,12 +396,41 @@ STATEMENTS = {
     "neighbours with what is computed in between": (
         "y = self.q(s.clamp(0))\ny = (y * 2).clamp(self.low)\n\n# then\nz = self.q(y)\ny = (r + z).detach()",
         "with torch.no_grad():\n    y = self.q(s.clamp(0))\n    y = (y * 2).clamp(self.low)\n\n    # then\n"
-        "    z = self.q(y)\ny = (r + z).detach()",
+        "    z = self.q(y)\ny = r + z",
     ),
     "neighbours with another call in between": (
         "y = self.target(s)\nr = self.q(r).detach() + y.detach()\nz = self.target(s)\ny = (r + z).detach()",
-        "with torch.no_grad():\n    y = self.target(s)\n    r = self.q(r) + y\n    z = self.target(s)\n"
-        "y = (r + z).detach()",
+        "with torch.no_grad():\n    y = self.target(s)\n    r = self.q(r) + y\n    z = self.target(s)\ny = r + z",
+    ),
+    "detaching of what is computed of it": (
+        "t = self.target(s)\ny = r + (t * 0.5).detach()",
+        "with torch.no_grad():\n    t = self.target(s)\ny = r + t * 0.5",
+    ),
+    "detaching of what still has a graph": (
+        "p = self.q(s)\nt = self.target(s).detach()\ny = p + (p * t).detach()",
+        "p = self.q(s)\nwith torch.no_grad():\n    t = self.target(s)\ny = p + (p * t).detach()",
+    ),
+    "detaching of what asks for gradients then": (
+        "y = self.target(s)\nz = y.detach()\nz.requires_grad_()\ny = y.detach() * z",
+        "with torch.no_grad():\n    y = self.target(s)\nz = y.detach()\nz.requires_grad_()\ny = y * z",
+    ),
+    "the branches of an if": (
+        "if len(s) > 1:\n    y = self.target(s).detach()\nelse:\n    y = self.target(r * 2).detach()",
+        "with torch.no_grad():\n    if len(s) > 1:\n        y = self.target(s)\n"
+        "    else:\n        y = self.target(r * 2)",
+    ),
+    "a branch that detaches what is no pass": (
+        "if len(s) > 1:\n    y = self.target(s).detach()\nelse:\n    y = (self.q.weight * r).detach()",
+        "with torch.no_grad():\n    if len(s) > 1:\n        y = self.target(s)\n"
+        "    else:\n        y = self.q.weight * r",
+    ),
+    "the branches of an if, of which one trains": (
+        "if later:\n    y = self.target(s).detach()\nelse:\n    y = self.q(r)",
+        "if later:\n    with torch.no_grad():\n        y = self.target(s)\nelse:\n    y = self.q(r)",
+    ),
+    "an if without an else": (
+        "y = r\nif later:\n    y = self.target(s).detach()",
+        "y = r\nif later:\n    with torch.no_grad():\n        y = self.target(s)",
     ),
     "two neighbours": (
         "y = self.target(s).detach()\n# the second\nz = self.target(y).detach()\n\ny = y + z",
@@ -407,7 +458,7 @@ STATEMENTS = {
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_a_statement_runs_without_gradients_as_one_would_write_it(name: str) -> None:
     before, after = (EVALUATING.format(body=indented(text, 2)) for text in STATEMENTS[name])
-    assert fixed(before).text == after
+    assert compared(before).text == after
 
 
 @pytest.mark.parametrize("quote", ["'", '"'])
@@ -490,6 +541,33 @@ def test_lines_are_as_long_as_the_file_shows(name: str) -> None:
     assert fixed(given, formatting=formatting).text == wanted
 
 
+def test_a_line_that_a_person_has_broken_may_be_as_long_as_others_of_the_file() -> None:
+    text = (
+        "import torch\n\n\ndef restore(model, root, name):\n    {}\n"
+        "    state = torch.load('/'.join([root, name]),\n"
+        "      weights_only=True, mmap=True, encoding='utf-8', errors='strict'{})\n"
+        "    model.load_state_dict(state)\n"
+    )
+    added = ", map_location='cpu'"
+    long = "names = model.state_dict(keep_vars=True, prefix='whatever.it.was.called.before.it.got.its.name')"
+    assert fixed(text.format(long, ""), formatting=USUAL).text == text.format(long, added)
+    assert fixed(text.format("names = []", ""), formatting=USUAL).text != text.format("names = []", added)
+
+
+def test_a_line_is_broken_as_others_of_the_file() -> None:
+    text = (
+        "import torch\n\n\ndef restore(model, root, name):\n    names = model.state_dict(\n"
+        "        keep_vars=True{})\n    state = torch.load('/'.join([root, name]), weights_only=True, mmap=True{})\n"
+        "    model.load_state_dict(state)\n"
+    )
+    aligned = ",\n                       map_location='cpu'"
+    alone = text.replace("load('/'", "load(\n        '/'").replace(
+        "mmap=True{})", "mmap=True, map_location='cpu'\n    )"
+    )
+    assert fixed(text.format("", ""), formatting=USUAL).text == text.format("", aligned)
+    assert fixed(text.format("\n    ", ""), formatting=USUAL).text == alone.format("\n    ")
+
+
 def test_a_block_is_indented_as_the_file_is() -> None:
     before, after = (EVALUATING.format(body=indented(text, 2)) for text in STATEMENTS["two neighbours"])
     for step in ("  ", "\t", "   "):
@@ -554,6 +632,22 @@ def test_workers_are_asked_for_where_nobody_has_decided_and_they_can_start(body:
     found = [one for one in check(WORKERS.format(body)) if one.code == "TML401"]
     kind = Applicability.UNSAFE if is_fixed else Applicability.HINT
     assert [one.fix.applicability for one in found if one.fix] == [kind]
+
+
+def test_no_workers_are_asked_for_by_what_a_script_calls_on_import(tmp_path: Path) -> None:
+    text = WORKERS.format('def loader():\n    return DataLoader(ImageFolder("images"))')
+    (tmp_path / "data.py").write_text(text)
+    head = "from data import loader\nfrom torch import nn\n\nnet = nn.Linear(3, 3)\n"
+    loop = "for x, _ in loader():\n    net(x).sum().backward()\n"
+    guarded = f'if __name__ == "__main__":\n{indented(loop)}'
+    kinds = []
+    for body in (loop, guarded):
+        (tmp_path / "train.py").write_text(head + body)
+        context.forget()
+        found = report_of(text, tmp_path / "data.py", Profile(frozenset({"TML401"}), root=tmp_path)).findings
+        kinds += [one.fix.applicability for one in found if one.fix]
+    context.forget()
+    assert kinds == [Applicability.HINT, Applicability.UNSAFE]
 
 
 CACHE = """

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace as replace_fields
+from pathlib import Path
 
 from torchmemlint.config.formatting import USUAL, Formatting
-from torchmemlint.findings import Applicability, Finding
-from torchmemlint.fixes.edits import BOM, EditError, Replacement, TextIndex, compatible, replace, resolve
+from torchmemlint.findings import Applicability, Finding, Fix
+from torchmemlint.fixes.edits import BOM, EditError, Replacement, TextIndex, compatible, composed, replace, resolve
 from torchmemlint.fixes.eligibility import eligible
 from torchmemlint.fixes.graphs import Arrivals, Tested, first_difference
 from torchmemlint.fixes.identity import Change, compare
+from torchmemlint.fixes.idle import idle_detaching
 from torchmemlint.fixes.tidying import tidied
 from torchmemlint.immutable import immutable
 from torchmemlint.syntax import cst
@@ -19,6 +22,8 @@ from torchmemlint.syntax.text import parse_with_libcst
 
 # What is not told beside others: that something has no effect, where the pass is reported that it was meant for.
 _STANDS_FOR = {"TML202": frozenset({"TML201", "TML203", "TML206"})}
+
+_ALLOWED = "made with `--unsafe-fixes`"
 
 Recheck = Callable[[str], Sequence[Finding]]
 
@@ -35,14 +40,26 @@ class FixResult:
 
 @immutable()
 class _Candidate:
-    """A finding whose fix may be tried, with its edits as replacements of the round's text."""
+    """A finding and a fix of it that may be tried, with its edits as replacements of the round's text."""
 
     finding: Finding
+    fix: Fix
     replacements: tuple[Replacement, ...]
+    others: tuple[Fix, ...] = ()  # to be tried if this one is refused
+
+    @classmethod
+    def of(cls, finding: Finding, fixes: Sequence[Fix], text: str, index: TextIndex) -> _Candidate:
+        """Try the first of some fixes of a finding first."""
+        return cls(finding, fixes[0], resolve(text, fixes[0].edits, index), tuple(fixes[1:]))
 
     @property
     def is_safe(self) -> bool:
-        return self.finding.fix is not None and self.finding.fix.applicability is Applicability.SAFE
+        return self.fix.applicability is Applicability.SAFE
+
+    @property
+    def fixed(self) -> Finding:
+        """The finding with the fix that is tried."""
+        return self.finding if self.finding.fix is self.fix else replace_fields(self.finding, fix=self.fix)
 
 
 def fix_text(
@@ -64,9 +81,10 @@ def fix_text(
     A fix is kept only if the file still parses, its finding is gone and no other finding has appeared, unless that one
     is about what the fix wrote, and is less severe or fixed next: a loss that is detached where it was added up may
     show a graph that is built for nothing. And a safe fix must lose no graph that something may need, an unsafe one
-    none that is surely differentiated. Every round that changes the text puts fewer or less severe findings, or those
-    of later rules, in the place of others, so the rounds come to an end, and the last one leaves the text alone:
-    applying the result again changes nothing.
+    none that is surely differentiated. What is refused is tried as its narrower fix, and with `unsafe` as an unsafe
+    one. Every round that changes the text puts fewer or less severe findings, or those of later rules, in the place of
+    others, so the rounds come to an end, and the last one leaves the text alone: applying the result again changes
+    nothing.
     """
     applied: list[Finding] = []
     while True:
@@ -75,7 +93,7 @@ def fix_text(
         )
         if not kept:
             return FixResult(text, tuple(applied), tuple(refused), tuple(findings))
-        applied += [candidate.finding for candidate in kept]
+        applied += [candidate.fixed for candidate in kept]
         text, findings = outcome
 
 
@@ -101,21 +119,41 @@ def _round(
     for finding in sorted(findings, key=lambda finding: (finding.span, finding.code, finding.message)):
         if finding.fix is not None and eligible(finding, unsafe=unsafe) and wanted(finding):
             try:
-                waiting.append(_Candidate(finding, resolve(text, finding.fix.edits, index)))
+                waiting.append(_Candidate.of(finding, list(_ways(finding.fix, unsafe=unsafe)), text, index))
             except EditError as problem:
                 refused.append((finding, str(problem)))
     if not waiting:
         return [], refused, (text, findings)
-    trial = _Trial(text, findings, recheck, arriving, formatting, tested)
+    trial = _Trial(text, findings, recheck, arriving, formatting, tested, unsafe=unsafe)
     while waiting:
         chosen = set(compatible([candidate.replacements for candidate in waiting]))
         kept: list[_Candidate] = []
+        harmful: list[tuple[_Candidate, str]] = []
         for safe in (True, False):
-            kept = trial.keep(kept, [waiting[n] for n in sorted(chosen) if waiting[n].is_safe is safe], refused)
+            kept = trial.keep(kept, [waiting[n] for n in sorted(chosen) if waiting[n].is_safe is safe], harmful)
         waiting = [candidate for number, candidate in enumerate(waiting) if number not in chosen]
         if kept:
             return kept, refused, trial.outcome(kept)
+        for one, why in harmful:
+            if one.others:
+                waiting.append(_Candidate.of(one.finding, one.others, text, index))
+            else:
+                refused.append((one.finding, why))
     return [], refused, (text, findings)
+
+
+def _ways(fix: Fix, *, unsafe: bool) -> Iterator[Fix]:
+    """Yield a fix and what may be tried if it is refused: one that changes less, or as an unsafe one."""
+    narrower = fix.narrower
+    if narrower is not None and fix.applicability is not Applicability.SAFE:
+        narrower = replace_fields(narrower, applicability=fix.applicability)
+    for one in (fix, narrower):
+        if one is not None and one.edits and (unsafe or one.applicability is Applicability.SAFE):
+            yield one
+    if unsafe and fix.applicability is Applicability.SAFE:
+        for one in (fix, narrower):
+            if one is not None and one.edits and one.applicability is Applicability.SAFE:
+                yield replace_fields(one, applicability=Applicability.UNSAFE)
 
 
 class _Trial:
@@ -129,8 +167,11 @@ class _Trial:
         arriving: Callable[[str], Arrivals],
         formatting: Formatting,
         tested: Tested,
+        *,
+        unsafe: bool,
     ) -> None:
         self.text = text
+        self.unsafe = unsafe
         self.formatting = formatting
         self.tested = tested
         self.arriving = arriving
@@ -141,7 +182,7 @@ class _Trial:
         self._last: tuple[list[_Candidate], tuple[str, Sequence[Finding]]] = ([], (text, findings))
 
     def keep(
-        self, accepted: list[_Candidate], group: list[_Candidate], refused: list[tuple[Finding, str]]
+        self, accepted: list[_Candidate], group: list[_Candidate], refused: list[tuple[_Candidate, str]]
     ) -> list[_Candidate]:
         """`accepted` and as many of `group` as do no harm with it; the others go to `refused`.
 
@@ -153,7 +194,7 @@ class _Trial:
         if problem is None:
             return accepted + group
         if len(group) == 1:
-            refused.append((group[0].finding, problem))
+            refused.append((group[0], problem))
             return accepted
         half = len(group) // 2
         accepted = self.keep(accepted, group[:half], refused)
@@ -162,11 +203,23 @@ class _Trial:
     def problem(self, candidates: list[_Candidate]) -> str | None:
         """Why these changes must not be made together; None if they may."""
         edits = tuple(sorted({one for candidate in candidates for one in candidate.replacements}))
+        problem, idle = self._harm(candidates, edits)
+        if problem is None and idle:
+            self._harm(candidates, idle)  # if that does harm, the detaching stays
+        return problem
+
+    def _harm(
+        self, candidates: list[_Candidate], edits: tuple[Replacement, ...]
+    ) -> tuple[str | None, tuple[Replacement, ...]]:
+        """Why these edits must not be made for some fixes, and the edits with which nothing is detached for nothing.
+
+        If there is no reason, they are what was judged last.
+        """
         replacements = tidied(self.text, edits, self.formatting)
         text = replace(self.text, replacements)
         problem = _compile_problem(text) if self.compiles else _parse_problem(text)
         if problem is not None:
-            return f"the file would not parse: {problem}"
+            return f"the file would not parse: {problem}", ()
         after = self.recheck(text)
         fixed = [candidate.finding for candidate in candidates]
         change = Change(self.text, text, replacements)
@@ -174,20 +227,24 @@ class _Trial:
         fixed_ids = {id(finding) for finding in fixed}
         for finding in result.kept:
             if id(finding) in fixed_ids:
-                return f"{finding.code} would still be reported"
+                return f"{finding.code} would still be reported", ()
         index = TextIndex.of(text)
         worse = [new for new in result.new if not any(_uncovers(one, new, change, index) for one in candidates)]
         if worse:
             new = min(worse, key=lambda finding: finding.span)
-            return f"it would bring {new.code} ({new.name}) at line {new.span.start.row}: {new.message}"
+            return f"it would bring {new.code} ({new.name}) at line {new.span.start.row}: {new.message}", ()
         safe = all(candidate.is_safe for candidate in candidates)
-        lost = first_difference(
-            change, fixed[0].filename, self.before, self.arriving(text), safe=safe, tested=self.tested
-        )
+        path, arriving = fixed[0].filename, self.arriving(text)
+        lost = self._lost(change, path, arriving, safe=safe)
         if lost is not None:
-            return lost
+            may_be_unsafe = safe and not self.unsafe and self._lost(change, path, arriving, safe=False) is None
+            return f"{lost} ({_ALLOWED})" if may_be_unsafe else lost, ()
         self._last = (candidates, (text, after))
-        return None
+        idle = idle_detaching(change, path, self.before, arriving, safe=safe)
+        return None, composed(self.text, replacements, idle) if idle else ()
+
+    def _lost(self, change: Change, path: Path, arriving: Arrivals, *, safe: bool) -> str | None:
+        return first_difference(change, path, self.before, arriving, safe=safe, tested=self.tested)
 
     def outcome(self, candidates: list[_Candidate]) -> tuple[str, Sequence[Finding]]:
         """The text and findings after changes that were judged harmless."""
@@ -202,7 +259,7 @@ def _uncovers(candidate: _Candidate, new: Finding, change: Change, index: TextIn
     Or as severe, if it can be fixed in turn and is a later rule's, so that this comes to an end: batches that workers
     load are worth pinning. Or one that was left unsaid beside the finding, since both are of one cause.
     """
-    old = candidate.finding
+    old = candidate.fixed
     if old.code in _STANDS_FOR.get(new.code, ()) and new.severity.rank <= old.severity.rank:
         return True
     if new.severity.rank >= old.severity.rank and not (new.severity is old.severity and _follows(new, old)):

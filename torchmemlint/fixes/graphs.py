@@ -16,7 +16,7 @@ from torchmemlint.syntax.text import shortened
 
 Arrivals: TypeAlias = frozenset[Arrival]
 Tested: TypeAlias = Callable[[str], str | None]
-_Spot: TypeAlias = tuple[
+Spot: TypeAlias = tuple[
     Path, tuple[int, ...]
 ]  # a stretch of a file: of that which is changed, in offsets of the old text
 _TRAINING = frozenset({Arriving.DIFFERENTIATED, Arriving.HOOKED, Arriving.TRAINED})
@@ -39,9 +39,9 @@ def first_difference(
     only those count that surely have to do with training, and what a test takes the gradient of: `tested` names one
     for a function.
     """
-    new, old = _Text(path, change, old=False), _Text(path, change, old=True)
+    new, old = Compared(path, change, old=False), Compared(path, change, old=True)
     here, there = {old.key(one): one for one in before}, {new.key(one): one for one in after}
-    lost = [one for key, one in here.items() if key not in there]
+    lost = [one for key, one in here.items() if key not in there and one.how is not Arriving.DETACHED]
     gained = [one for key, one in there.items() if key not in here and one.how is Arriving.DIFFERENTIATED]
     if not safe:
         for one in lost:
@@ -61,16 +61,16 @@ def _first(found: Iterable[Arrival]) -> Arrival:
     return min(found, key=lambda one: (one.doubtful, not one.begin[0], order.index(one.how), one.at, one.begin))
 
 
-class _Text:
-    """One of the two texts, and where its places stand in the old one."""
+class Compared:
+    """One of two texts that are compared, and where its places stand in the old one."""
 
     def __init__(self, path: Path, change: Change, *, old: bool) -> None:
         text = change.before if old else change.after
         self._path, self._change, self._old = path, change, old
         self._rows, self._index = SourceModule.rows_of(text), TextIndex.of(text)
-        self._known: dict[Place, _Spot] = {}
+        self._known: dict[Place, Spot] = {}
 
-    def key(self, one: Arrival) -> tuple[Arriving, tuple[_Spot, ...], tuple[_Spot, ...], str]:
+    def key(self, one: Arrival) -> tuple[Arriving, tuple[Spot, ...], tuple[Spot, ...], str]:
         """What tells an arrival from others, in either text."""
         places, name = one.begin
         return one.how, self._spots(one.at), self._spots(places), name
@@ -104,10 +104,11 @@ class _Text:
             return "a pass"
         return f"`{shortened(span_in(self._rows, places[0].span).text(self._rows), _SHOWN)}`"
 
-    def _spots(self, places: Iterable[Place]) -> tuple[_Spot, ...]:
-        return tuple(map(self._spot, places))
+    def _spots(self, places: Iterable[Place]) -> tuple[Spot, ...]:
+        return tuple(map(self.spot, places))
 
-    def _spot(self, place: Place) -> _Spot:
+    def spot(self, place: Place) -> Spot:
+        """Where a place stands in the old text: what tells it from others, in either text."""
         if place not in self._known:
             self._known[place] = place.path, place.span if place.path != self._path else self._offsets(place)
         return self._known[place]

@@ -18,8 +18,11 @@ from torchmemlint.fixes.edits import BOM, Replacement, composed, newline_of, rep
 from torchmemlint.fixes.identity import Change
 from torchmemlint.fixes.layout import Layout
 from torchmemlint.fixes.leaves import OPENING, Leaf, Statement, statements, width
+from torchmemlint.immutable import immutable
 
 _LONGEST = 120  # of lines that a file may set an example with
+_LONG = 100  # a file with lines that long has no usual length
+_CLOSED = re.compile(r"\n\s*[)\]}]")
 _QUOTED = re.compile(r"""(?<!["\w])"([^"'\\{}\n]*)"(?!")""")  # a string that needs no other quotes, and is no f-string
 _STRING = re.compile(r"""(?<!['"\w])(['"])[^'"\\\n]*\1(?!['"])""")
 _HEADER = re.compile(r"(?:^|(?<=\s))(with [^\r\n#]+:)\r?\n")
@@ -115,16 +118,42 @@ def _laid_out(change: Change, formatting: Formatting) -> Iterator[Replacement]:
     old_text, new_text = (_with_line_feeds(text) for text in (change.before, change.after))
     newline = newline_of(change.after)
     old, new = statements(old_text), statements(new_text)
+    habits = _Habits.of(old, old_text, formatting)
     if not formatting.is_said:
-        step = min((one.indent for one in old if one.indent), key=len, default=formatting.step)
+        step = _step(old) or formatting.step
         formatting = replace_fields(formatting, length=_own_length(old, old_text, formatting), step=step)
     elif _is_laid_out_as_usual(old, old_text, formatting):
         formatting = replace_fields(formatting, length=USUAL.length)
     starts = [one.start for one in old]
     for statement in _touched(change, new):
         before = _former(change, statement, old, starts)
-        for gap in _gaps(statement, before, old_text, new_text, formatting):
+        for gap in _gaps(statement, before, old_text, new_text, formatting, habits):
             yield Replacement(gap.start, gap.end, gap.content.replace("\n", newline))
+
+
+@immutable()
+class _Habits:
+    """How people have written a file: the columns of its longest line, and if brackets close on lines of their own."""
+
+    longest: int
+    closes_alone: bool
+
+    @classmethod
+    def of(cls, found: Sequence[Statement], text: str, formatting: Formatting) -> _Habits:
+        """Read off the statements of a file; a length that the project says stands."""
+        longest = 0 if formatting.is_said else max(map(_columns, text.split("\n")))
+        longest = max(longest, _LONGEST) if longest >= _LONG else longest
+        broken = [one.text(text) for one in found if "\n" in one.text(text) and one.leaves and one.leaves[-1].closes]
+        return cls(longest, formatting.is_said or not broken or any(_CLOSED.search(one) for one in broken))
+
+
+def _step(found: Sequence[Statement]) -> str:
+    """The least indentation of a file, of tabs or blanks, as most of its lines have; "" without any."""
+    indents = [one.indent for one in found if one.indent]
+    tabs = [one for one in indents if one.startswith("\t")]
+    blanks = [one for one in indents if one.startswith(" ")]
+    most = tabs if len(tabs) > len(blanks) else blanks
+    return min(most, key=len, default="")
 
 
 def _own_length(found: Sequence[Statement], text: str, formatting: Formatting) -> int:
@@ -132,7 +161,7 @@ def _own_length(found: Sequence[Statement], text: str, formatting: Formatting) -
     layout, longest = Layout(formatting.length, black=formatting.is_black), formatting.length
     for one in found:
         own = one.text(text)
-        if one.is_plain and "\n" not in own and longest < (length := _widest(one, text)) <= _LONGEST:
+        if one.is_plain and "\n" not in own and longest < (length := _widest(one, text)):
             lines = layout.lay_out(one)
             longest = length if lines is not None and len(lines) > 1 else longest
     return longest
@@ -192,20 +221,23 @@ def _former(change: Change, statement: Statement, old: Sequence[Statement], star
 
 
 def _gaps(
-    statement: Statement, before: Statement | None, old_text: str, text: str, formatting: Formatting
+    statement: Statement, before: Statement | None, old_text: str, text: str, formatting: Formatting, habits: _Habits
 ) -> Iterator[Replacement]:
+    """Yield what lays out a statement; by the file's `habits`, if no formatter has done so before."""
     limit, usual = formatting.length, formatting.is_black
     layouts = [Layout(limit, black=black, step=formatting.step) for black in (usual, not usual)]
     if before is not None and before.is_plain:
         was = before.text(old_text).replace(" \n", "\n")
         layout = next((one for one in layouts if written(one.lay_out(before)) == was), None)
-        if layout is not None:
+        if layout is not None and ("\n" in was or habits.closes_alone):
             yield from _between(layout.lay_out(statement), text, statement)
             return
     widest = 0 if before is None else _widest(before, old_text)
     if "\n" in statement.text(text):
-        yield from _broken_at_commas(statement, text, max(limit, widest))
-    elif widest <= limit < _widest(statement, text):
+        yield from _broken_at_commas(statement, text, max(limit, widest, habits.longest))
+    elif widest <= limit and max(limit, habits.longest) < _widest(statement, text) and not habits.closes_alone:
+        yield from _broken_at_commas(statement, text, max(limit, habits.longest))
+    elif widest <= limit and max(limit, habits.longest) < _widest(statement, text):
         lines = layouts[0].lay_out(statement)
         if all(width(row) <= limit for row in (statement.indent + (written(lines) or "")).split("\n")):
             yield from _between(lines, text, statement)
@@ -217,7 +249,7 @@ def _broken_at_commas(statement: Statement, text: str, limit: int) -> Iterator[R
     for start, row in rows:
         end = text.find("\n", start)
         leaves = list(row)
-        if width(text[start : end if end >= 0 else len(text)].rstrip().expandtabs(4)) <= limit:
+        if _columns(text[start : end if end >= 0 else len(text)]) <= limit:
             continue
         fitting = [n for n, leaf in enumerate(leaves[:-1]) if width(text[start : leaf.end].expandtabs(4)) <= limit]
         commas = [n for n in fitting if leaves[n].text == ","]
@@ -251,7 +283,11 @@ def _column_behind_bracket(statement: Statement, comma: Leaf, text: str) -> tupl
 
 def _widest(statement: Statement, text: str) -> int:
     whole = statement.indent + text[statement.start : statement.end + len(statement.comment)]
-    return max(width(line.rstrip().expandtabs(4)) for line in whole.split("\n"))
+    return max(map(_columns, whole.split("\n")))
+
+
+def _columns(row: str) -> int:
+    return width(row.rstrip().expandtabs(4))
 
 
 def written(lines: Sequence[tuple[str, Sequence[Leaf]]] | None) -> str | None:

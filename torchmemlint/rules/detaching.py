@@ -20,7 +20,7 @@ def detach_stored(piece: Piece, span: Span, *, safe: bool) -> Fix | None:
         stored = _added(node) if isinstance(node, cst.Call) else _only_element(node.value)
         return detach_fix(Site(piece, stored), safe=safe) if stored is not None else None
     for _, target, value in _assignments(piece, span):
-        one = _put_in(target, value)
+        one = _addend(target, value) or _put_in(target, value)
         return detach_fix(Site(piece, one), safe=safe) if one is not None else None
     return None
 
@@ -68,6 +68,15 @@ def _only_element(value: cst.BaseExpression) -> cst.BaseExpression | None:
         return value
     only = value.elements[0] if len(value.elements) == 1 else None
     return only.value if isinstance(only, cst.Element | cst.DictElement) else None
+
+
+def _addend(target: cst.BaseExpression, value: cst.BaseExpression) -> cst.BaseExpression | None:
+    """What is added to a target that is assigned the sum: `total = total + loss` is `total += loss`."""
+    match value:
+        case cst.BinaryOperation(left=left, operator=cst.Add(), right=right):
+            name = text_of(target)
+            return right if text_of(left) == name else left if text_of(right) == name else None
+    return None
 
 
 def _put_in(target: cst.BaseExpression, value: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -12,6 +12,7 @@ import re
 import textwrap
 import tokenize
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from torchmemlint.doubts import is_sure
@@ -90,8 +91,9 @@ def without_gradients(told: Told, *, wholly: bool) -> Fix | None:
 
     `wholly`: may the function around it, too, if nothing in that needs any?
     """
+    narrow = around_statements([told])
     around = around_function(told) if wholly else None
-    return around or around_statements([told])
+    return replace(around, narrower=narrow) if around is not None else narrow
 
 
 def _best(told: Told) -> Applicability:

@@ -10,6 +10,7 @@ from torchmemlint.amounts import total
 from torchmemlint.findings import Applicability, Evidence, Finding, Fix
 from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.reasons import Reason
+from torchmemlint.rules.branching import around_branches, branching
 from torchmemlint.rules.guarding import around_function, around_statements
 from torchmemlint.rules.told import Told
 from torchmemlint.syntax import statements
@@ -31,16 +32,48 @@ def merged(passes: Iterable[Pass]) -> Iterator[Finding]:
         runs = list(_runs(region))
         is_narrow = len(runs) == 1 and all(finding.code != "TML201" for finding, _ in region)
         fix = around_function(_first(region)[1]) if len(region) > 1 and not is_narrow else None
+        fix = fix and replace(fix, narrower=_apart(runs))
         if fix is not None or any(told.case.reason is Reason.ROLE for _, told in region):
             yield _finding(region, fix)
         else:
             apart += region
-    for run in _runs(apart):
-        fix = around_statements([told for _, told in run]) if len(run) > 1 else None
+    for runs in _branches(list(_runs(apart))):
+        run = [one for alike in runs for one in alike]
+        fix = _whole(runs)
         if fix is not None:
             yield _finding(run, fix)
         else:
             yield from (finding for finding, _ in run)
+
+
+def _whole(runs: list[list[Pass]]) -> Fix | None:
+    """One fix of all passes of some runs; None if each is by itself."""
+    apart = _apart(runs)
+    around = around_branches([told for run in runs for _, told in run])
+    if around is not None:
+        return replace(around, narrower=apart)
+    return apart if len(runs) == 1 and len(runs[0]) > 1 else None
+
+
+def _apart(runs: list[list[Pass]]) -> Fix | None:
+    """A fix that puts each run under a block of its own; None if one of them cannot be."""
+    fixes = [around_statements([told for _, told in run]) for run in runs]
+    made = [fix for fix in fixes if fix is not None and fix.edits]
+    if not made or len(made) < len(fixes):
+        return None
+    least = max(made, key=lambda fix: fix.applicability is not Applicability.SAFE)
+    return replace(least, edits=tuple(dict.fromkeys(edit for fix in made for edit in fix.edits)))
+
+
+def _branches(runs: list[list[Pass]]) -> Iterator[list[list[Pass]]]:
+    """Yield the runs, those together that stand in the branches of one `if`, and are as sure and as safe."""
+    found: dict[object, list[list[Pass]]] = {}
+    for number, run in enumerate(runs):
+        finding, told = run[0]
+        head = branching(told)
+        alike = (head, finding.confidence, _trusted(finding)) if head is not None else number
+        found.setdefault(alike, []).append(run)
+    yield from found.values()
 
 
 def _runs(passes: Iterable[Pass]) -> Iterator[list[Pass]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import ast
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -16,6 +17,7 @@ from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.arguments import WrittenCall, call_at
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import doubts_of, report
+from torchmemlint.syntax import standard
 from torchmemlint.syntax.source_module import Piece, span_in
 from torchmemlint.syntax.text import shortened
 
@@ -126,18 +128,28 @@ class Told:
 
     def span_of(self, place: Place) -> Span:
         """Return where a place is, in characters."""
-        return span_in(self._lines(place.path), place.span)
+        return span_in(self.rows_of(place.path), place.span)
 
     def text_of(self, place: Place) -> str:
         """Return the source text of a place, in one line that is not too long."""
-        text = self.span_of(place).text(self._lines(place.path))
+        text = self.span_of(place).text(self.rows_of(place.path))
         return shortened(text, _SHOWN)
 
     def callee_of(self, place: Place) -> str:
         """Return what a call calls, as it is written."""
-        return self.span_of(place).text(self._lines(place.path)).partition("(")[0]
+        return self.span_of(place).text(self.rows_of(place.path)).partition("(")[0]
 
-    def _lines(self, path: Path) -> list[str]:
+    def statements_of(self, path: Path) -> Sequence[ast.stmt]:
+        """Return the statements of a file of the project; none of one that cannot be read."""
+        if path == self.facts.path:
+            return self.facts.source.statements
+        try:
+            return standard.parse("\n".join(self.rows_of(path))).body
+        except (SyntaxError, ValueError):
+            return ()
+
+    def rows_of(self, path: Path) -> list[str]:
+        """Return the rows of a file of the project."""
         if path not in self._rows:
             self._rows[path] = self.facts.rows(path)
         return self._rows[path]

@@ -55,11 +55,16 @@ def _loader(kind: Any) -> _Loader:
         return _in_order(tuple, [_loader(one) for one in (first, *rest)])
     assert isinstance(kind, type)
     if is_dataclass(kind):
-        hints = typing.get_type_hints(kind)
-        return _in_order(lambda items: kind(*items), [_loader(hints[field.name]) for field in fields(kind)])
+        return lambda data: _in_order(lambda items: kind(*items), _of_fields(kind))(data)  # it may hold one of its own
     if issubclass(kind, enum.Enum | Path):
         return kind
     return _plain(kind)
+
+
+@cache
+def _of_fields(kind: Any) -> list[_Loader]:
+    hints = typing.get_type_hints(kind)
+    return [_loader(hints[field.name]) for field in fields(kind)]
 
 
 def _in_order(make: Callable[[Iterable[Any]], Any], loaders: list[_Loader]) -> _Loader:

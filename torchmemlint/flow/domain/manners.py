@@ -48,9 +48,11 @@ class Remark(enum.Enum):
     THREADED = "a function is run in another thread, where gradients are on"
     ASKED = "it is asked whether gradients are recorded"
     DATA = "the values of what may be a tensor are taken by way of `.data`"
+    DETACHED = "what may have a graph is detached"
 
 
-TAKEN_UP = frozenset({Remark.THREADED, Remark.ASKED, Remark.DATA})  # by rules that ask for more than that it happens
+# By rules, or before and after a fix, which ask for more than that it happens.
+TAKEN_UP = frozenset({Remark.THREADED, Remark.ASKED, Remark.DATA, Remark.DETACHED})
 
 
 class Given(NamedTuple):

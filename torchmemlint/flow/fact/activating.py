@@ -13,7 +13,7 @@ from torchmemlint.flow.fact.ways import Application, Version, in_order
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.control import Check, For, If
 from torchmemlint.flow.ir.defuse import default_of
-from torchmemlint.flow.ir.ops import CallMethod, Class, Function, Load, Op, Operate, Super, Unit
+from torchmemlint.flow.ir.ops import Call, CallMethod, Class, Function, Load, Op, Operate, Super, Unit
 from torchmemlint.flow.ir.places import Name, Scope, Temp
 from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import activations, autograd, saved_tensors
@@ -95,9 +95,13 @@ class _Uses:
             self.of.setdefault(made, {})[use] = None
 
     def _is_negative(self, made: Building) -> bool:
-        """Is an activation given a negative slope? In place, its backward would raise."""
+        """Is an activation given a slope that is, or may be, negative? In place, its backward would raise."""
         given = map(self._builders.reading(made.owner).made.get, (argument.temp for argument in made.arguments))
-        return any(isinstance(op, Operate) and op.operator == "-" and len(op.operands) == 1 for op in given)
+        return any(
+            isinstance(op, Call | CallMethod)
+            or (isinstance(op, Operate) and op.operator == "-" and len(op.operands) == 1)
+            for op in given
+        )
 
     # In a Sequential.
 

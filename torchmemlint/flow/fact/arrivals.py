@@ -15,9 +15,10 @@ from torchmemlint.doubts import Doubt, is_sure
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import HOLDERS, Mode, reached
 from torchmemlint.flow.domain.manners import Reading, Remark
-from torchmemlint.flow.domain.refs import Bare, Begun, Behind, Input, Point, Result, Source, root
+from torchmemlint.flow.domain.refs import Bare, Begun, Behind, Derived, Input, Phi, Point, Result, Source, root
+from torchmemlint.flow.domain.values import Value
 from torchmemlint.flow.fact.codes import code_of_kept
-from torchmemlint.flow.fact.details import Arrival, Arriving, Begin
+from torchmemlint.flow.fact.details import Arrival, Arriving, Begin, Graphs
 from torchmemlint.flow.fact.discarding import Discarded
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
@@ -114,6 +115,28 @@ class _Arriving:
         for note in run.effects(fx.Note):
             if note.what is Remark.ASKED and note.mode is not Mode.OFF:
                 yield Arriving.ASKED, self._chain(note.point), ((), "")
+            if note.what is Remark.DETACHED:
+                yield Arriving.DETACHED, self._chain(note.point), ((), self._detached(note.of).value)
+
+    def _detached(self, of: Value) -> Graphs:
+        """Return whether a value has a graph that is detached."""
+        if any(self.evidence.graph(source) is not None for source in of.graph):
+            return Graphs.SEEN
+        parents = self.run.provenance.parents
+
+        def above(source: Source) -> Iterable[Source]:
+            return () if type(source) is Bare else parents.get(source, ())
+
+        begin = (
+            s for s in closure(of.graph, above) if not (type(s) is Bare or (isinstance(s, Phi | Derived) and above(s)))
+        )
+        return Graphs.NONE if not of.open and all(map(self._is_without, begin)) else Graphs.UNKNOWN
+
+    def _is_without(self, source: Source) -> bool:
+        """Does it come of a network that was run with gradients off, and whose code was not seen?"""
+        begin = root(source)
+        networks = self.evidence.callees.get(begin, set()) & self.evidence.networks
+        return bool(networks) and self.evidence.modes.get(begin) is Mode.OFF
 
     def _around(self, point: Point) -> Set[tuple[Op | Function, ...]]:
         """Return what a graph that begins within it cannot leave: a pass that is waste, or the making of a sample."""

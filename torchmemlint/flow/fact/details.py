@@ -28,7 +28,16 @@ class Arriving(enum.Enum):
     TRAINED = "may be trained by code that was not seen"
     ASKED = "it is asked whether gradients are recorded"
     CAST = "autocast casts the weights of a pass that is differentiated"
+    DETACHED = "is detached"
     CACHED = "`parametrize.cached` keeps the weights of a pass that is differentiated"
+
+
+class Graphs(enum.Enum):
+    """Has what is detached a graph? The name that such an arrival begins with."""
+
+    SEEN = "a graph"
+    UNKNOWN = "perhaps a graph"
+    NONE = "no graph"
 
 
 Begin: TypeAlias = tuple[tuple[Place, ...], str]  # where a graph begins, with the calls that led there; a parameter

@@ -187,6 +187,7 @@ def sums(frame: Frame, name: str, others: frozenset[Source]) -> bool:
 def _detached(frame: Frame, base: Value, sources: frozenset[Source], point: Point) -> Value:
     """Return a tensor without its graph, which has these sources."""
     frame.read(sources, Reading.DETACHED)
+    frame.log(Note(point, Remark.DETACHED, of=Value(graph=sources, open=base.open)))
     places = frozenset(r for r in base.refs if r.symbolic)
     _shown(frame, sources | places, Evidence.DETACHED, point)
     return Value(graph=bare(frame, sources, point, True) if sources else NO_SOURCES, open=base.open)

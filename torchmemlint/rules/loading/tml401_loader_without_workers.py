@@ -48,10 +48,10 @@ def _fix(told: Told, given: str) -> Fix:
 
 def _runs_on_import(told: Told) -> bool:
     """Is the loader made whenever the script is imported, as each worker does where processes are spawned?"""
-    source = told.facts.source
-    outermost = next((place for place in reversed(told.case.calls) if place.path == told.facts.path), told.case.place)
-    if is_notebook(told.facts.path):
+    outermost = told.case.calls[-1] if told.case.calls else told.case.place
+    if is_notebook(outermost.path):
         return False
-    around = statements.around(source.statements, told.span_of(outermost), source.rows)
+    rows, body = told.rows_of(outermost.path), told.statements_of(outermost.path)
+    around = statements.around(body, told.span_of(outermost), rows)
     is_within = any(isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for one in around)
     return not is_within and not any(isinstance(one, ast.If) and "__name__" in ast.unparse(one.test) for one in around)
