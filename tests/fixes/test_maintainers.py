@@ -414,6 +414,18 @@ STATEMENTS = {
         "y = self.target(s)\nz = y.detach()\nz.requires_grad_()\ny = y.detach() * z",
         "with torch.no_grad():\n    y = self.target(s)\nz = y.detach()\nz.requires_grad_()\ny = y * z",
     ),
+    "data beside such as stays": (
+        "p = self.q(s)\nt = self.target(s)\ny = p + t.data * p.data",
+        "p = self.q(s)\nwith torch.no_grad():\n    t = self.target(s)\ny = p + t.data * p.data",
+    ),
+    "data that was a number once": (
+        "t = self.target(s)\nr = r + t.data[0]\ny = r + t.data.clamp(0)",
+        "with torch.no_grad():\n    t = self.target(s)\nr = r + t.data[0]\ny = r + t.data.clamp(0)",
+    ),
+    "data by itself": (
+        "t = self.target(s)\ny = r + t.data.clamp(0)",
+        "with torch.no_grad():\n    t = self.target(s)\ny = r + t.clamp(0)",
+    ),
     "the branches of an if": (
         "if len(s) > 1:\n    y = self.target(s).detach()\nelse:\n    y = self.target(r * 2).detach()",
         "with torch.no_grad():\n    if len(s) > 1:\n        y = self.target(s)\n"

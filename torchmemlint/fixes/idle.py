@@ -48,8 +48,9 @@ def idle_detaching(
     found: list[Replacement] = []
     for owner, spots in touched.items():
         others = {n for n, one in places.items() if _owner(functions, one.start.row) == owner} - (spots & idle)
-        ends = (index.offset(places[spot].end) for spot in others)
-        has_data = any(change.after.endswith(".data", 0, end) for end in ends)
+        ends = {spot: index.offset(one.end) for spot, one in places.items()}
+        others |= {spot for spot in spots if change.after.startswith("[", ends[spot])}
+        has_data = any(change.after.endswith(".data", 0, ends[spot]) for spot in others)
         for spot in spots & idle:
             start, end = (index.offset(one) for one in (places[spot].start, places[spot].end))
             found += _removed(change.after, start, end, with_data=not has_data)

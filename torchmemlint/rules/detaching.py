@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from torchmemlint.findings import Edit, Fix, Span
@@ -20,8 +21,10 @@ def detach_stored(piece: Piece, span: Span, *, safe: bool) -> Fix | None:
         stored = _added(node) if isinstance(node, cst.Call) else _only_element(node.value)
         return detach_fix(Site(piece, stored), safe=safe) if stored is not None else None
     for _, target, value in _assignments(piece, span):
-        one = _addend(target, value) or _put_in(target, value)
-        return detach_fix(Site(piece, one), safe=safe) if one is not None else None
+        added, one = _addend(target, value), _put_in(target, value)
+        fix = detach_fix(Site(piece, one), safe=safe) if one is not None else None
+        # What the target held before may have a graph, too: then all is detached.
+        return fix if added is None else replace(detach_fix(Site(piece, added), safe=safe), narrower=fix)
     return None
 
 
