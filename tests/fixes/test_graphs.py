@@ -269,20 +269,6 @@ def test_no_fix_brings_a_graph_to_a_backward(applicability: Applicability) -> No
 
         Shown("images").show()
         """,
-        """
-        import plots
-
-        class Coder(nn.Module):
-            def forward(self, x):
-                code = enc(x)
-                plots.seen(code)
-                return net(code)
-
-        coder = Coder()
-        #(
-        print(coder(x).argmax().item())
-        #)
-        """,
     ],
 )
 def test_what_nobody_needs_may_go(body: str) -> None:
