@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
-from torchmemlint.runtime import MemoryUse, track_memory  # noqa: E402
+from torchmemlint.runtime import MemoryUse, internals, sharded, track_memory  # noqa: E402
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="simulates what is there")
 MIB = 1 << 20
@@ -180,3 +180,43 @@ def test_an_operation_without_a_rule_is_computed() -> None:
         assert memory.backend.execution.computed == {"torchmemlint_test.twice.default": 1}
     finally:
         library._destroy()
+
+
+def test_storages_without_memory_are_resized_in_name() -> None:
+    with track_memory("simulated", fake=True) as memory:
+        tensor = torch.empty(1 << 20, device="cuda")
+        storage = tensor.untyped_storage()
+        storage.resize_(0)
+        assert (storage.size(), memory.live) == (0, 0)
+        storage.resize_(1 << 22)
+        assert (tensor.untyped_storage().size(), memory.live) == (1 << 22, 1 << 22)
+    assert internals.bytes_of(storage) == 1 << 22
+
+
+def sharded_peaks(*, fake: bool) -> tuple[int, int, dict[int, int]]:
+    """The most bytes, those at the end, and those of each line, of the first of four ranks."""
+    fully_shard = internals.fully_shard()
+    with track_memory("simulated", fake=fake) as memory:
+        sharded.join(4)
+        try:
+            model = nn.Sequential(*(nn.Sequential(nn.Linear(256, 512), nn.Linear(512, 256)) for _ in range(3))).cuda()
+            for one in (*model, model):
+                fully_shard(one)
+            optimizer = torch.optim.AdamW(model.parameters())
+            for _ in range(3):
+                model(torch.ones(16, 256, device="cuda")).sum().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+        finally:
+            torch.distributed.destroy_process_group()
+        lines = {one.site.line: one.nbytes for one in memory.by_line()}
+        return memory.peak, memory.live, lines
+
+
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no distributed")
+@pytest.mark.skipif(internals.RELEASE < (2, 6), reason="this torch has no fully_shard")
+def test_sharded_training_needs_the_same_without_values() -> None:
+    with_values = sharded_peaks(fake=False)
+    assert sharded_peaks(fake=True) == with_values
+    states = 3 * 2 * (2 * 256 * 512 // 4) * 4
+    assert states <= with_values[1] < 2 * states

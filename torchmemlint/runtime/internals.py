@@ -9,7 +9,7 @@ import contextlib
 import importlib
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -65,6 +65,12 @@ def storage_key(storage: torch.UntypedStorage) -> int:
     """A number that tells living storages apart: the address of the storage's implementation."""
     key: int = storage._cdata
     return key
+
+
+def bytes_of(storage: torch.UntypedStorage) -> int:
+    """The bytes that a storage has, or that it stands for where no memory backs it and it was resized."""
+    stands_for: int | None = getattr(storage, "stands_for", None)
+    return storage.nbytes() if stands_for is None else stands_for
 
 
 def watched(storage: torch.UntypedStorage, ended: Callable[[], None]) -> Any:
@@ -384,6 +390,16 @@ def is_fake(tensor: torch.Tensor) -> bool:
     return isinstance(tensor, FakeTensor) or tensor.is_meta
 
 
+def have_operations_of_their_own(kinds: Iterable[type]) -> bool:
+    """Whether a tensor's class among these carries operations out itself, as that of distributed tensors does."""
+    return any(one.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__ for one in kinds)  # type: ignore[attr-defined]
+
+
+def works_out_shapes() -> bool:
+    """Whether torch only works out what an operation would give, as distributed tensors do before they compute."""
+    return _C._get_dispatch_mode(_C._TorchDispatchModeKey.FAKE) is not None
+
+
 def keep_whole_in_shape(operation: Any) -> None:
     """Let fake tensors ask an operation's own rule for shapes, and not what it is made of.
 
@@ -391,3 +407,17 @@ def keep_whole_in_shape(operation: Any) -> None:
     """
     table = importlib.import_module("torch._decomp").meta_table
     table.setdefault(operation, operation)
+
+
+def fake_store() -> Any:
+    """What a process group of the backend `fake` is made with, which is known from here on."""
+    return importlib.import_module("torch.testing._internal.distributed.fake_pg").FakeStore()
+
+
+def fully_shard() -> Callable[..., Any]:
+    """What shards a module's parameters (FSDP2). Raises RuntimeError where this torch has none."""
+    try:
+        function: Callable[..., Any] = importlib.import_module("torch.distributed.fsdp").fully_shard
+    except (ImportError, AttributeError):
+        raise RuntimeError("this torch has no fully_shard: it needs torch 2.6") from None
+    return function

@@ -146,7 +146,7 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
         key = internals.storage_key(storage)
         with self.standstill.turn:
             index = self._index_of.get(key)
-            if index is None or storage.nbytes() == self.ledger.nbytes(index):
+            if index is None or internals.bytes_of(storage) == self.ledger.nbytes(index):
                 return
             device, kind = self.ledger.device(index), self.ledger.claimed(index)
             self._end(key)
@@ -239,7 +239,7 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
             if device is None or (given and operation is not _LIFT):  # what comes from outside is where it says it is
                 device = str(tensor.device)
             index = self._begin(storage, key, device, operation, site_of, given)
-        elif storage.nbytes() != self.ledger.nbytes(index):
+        elif internals.bytes_of(storage) != self.ledger.nbytes(index):
             where = self.ledger.device(index)
             self._end(key)
             index = self._begin(storage, key, where, operation, site_of, given)
@@ -257,7 +257,7 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
         given: bool,
     ) -> int:
         site, in_backward, loading = site_of()
-        nbytes = storage.nbytes()
+        nbytes = internals.bytes_of(storage)
         if self.listener is not None:  # asked first, because it may have no memory left
             self.listener.allocated(len(self.ledger), nbytes, device)
         index = self.ledger.allocate(nbytes, device, site, str(operation), in_backward)

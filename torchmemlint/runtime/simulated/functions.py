@@ -57,6 +57,23 @@ def replace_for_hollow(replacements: Replacements, mapping: Mapping) -> None:
     mapping.handle(tensor_class.__repr__, shown)
     mapping.handle(tensor_class.__deepcopy__, copied)
     replacements.replace(torch, "save", lambda *arguments, **keywords: None)
+    _resize_nothing(replacements, mapping)
+
+
+def _resize_nothing(replacements: Replacements, mapping: Mapping) -> None:
+    """Storages without memory change their size in name: sharded training resizes what it gathers."""
+    storage: Any = torch.UntypedStorage
+    resize = storage.resize_
+
+    def resize_(one: Any, size: int) -> Any:
+        if one.resizable() or not getattr(one, "values_are_unknown", False):
+            return resize(one, size)
+        one.stands_for = size
+        mapping.placement.tracker.resized(one)
+        return one
+
+    replacements.replace(storage, "resize_", resize_)
+    replacements.replace(storage, "size", internals.bytes_of)
 
 
 def _replace_dropout(replacements: Replacements, mapping: Mapping) -> None:
