@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torchmemlint.cli.running import how_to_simulate, measured, needs_torch, options_of_run, program_of
-from torchmemlint.runtime.what_ifs import BY_NAME, chosen
+from torchmemlint.runtime.what_ifs import BY_NAME, GPUS, chosen
 
 if TYPE_CHECKING:
     from torchmemlint.runtime.fit import Variation
@@ -44,6 +44,13 @@ def _parsed(context: click.Context, parameter: click.Parameter, written: str | N
     type=click.Choice(["all", *BY_NAME]),
     help="Also run SCRIPT with this change, and say what it saves. Repeat it for several.",
 )
+@click.option(
+    "--gpus",
+    type=click.IntRange(min=2),
+    default=GPUS,
+    show_default=True,
+    help="How many GPUs share the work with --what-if zero and fsdp.",
+)
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 def fit(script: str, arguments: tuple[str, ...], **options: Any) -> int:
@@ -60,7 +67,9 @@ def fit(script: str, arguments: tuple[str, ...], **options: Any) -> int:
     program = program_of(script, arguments, options)
     changes = chosen(options["what_if"])
     how = Options(**options_of_run({**options, "backend": "simulated", "fake": True}))
-    report = measured(lambda progress: fitting(program, how, options["vary"], progress, changes), options)
+    report = measured(
+        lambda progress: fitting(program, how, options["vary"], progress, changes, options["gpus"]), options
+    )
     if report is None:
         return 2
     if options["output_format"] == "json":

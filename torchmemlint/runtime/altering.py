@@ -15,7 +15,8 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
-from torchmemlint.runtime import internals
+from torchmemlint.runtime import internals, sharded
+from torchmemlint.runtime.eight_bits import EightBitAdam
 
 if TYPE_CHECKING:
     from torchmemlint.runtime.loops import Entry
@@ -29,14 +30,15 @@ _LEAST_LAYERS = 4  # of a Sequential that is cut into segments
 
 def alteration(run: Run) -> Alteration:
     """For `Order.analysis`: the change that the order's option `what_if` names, which begins at once."""
-    return _KINDS[run.order.options["what_if"]]()
+    return _KINDS[run.order.options["what_if"]](run.order.options["gpus"])
 
 
 class Alteration:
-    """A change, and how often it was applied."""
+    """A change, and how often it was applied. `gpus` is how many share the work, where that is the change."""
 
-    def __init__(self) -> None:
+    def __init__(self, gpus: int) -> None:
         self.applied = 0
+        self.gpus = gpus
         self._networks: weakref.WeakSet[nn.Module] = weakref.WeakSet()
         call = nn.Module.__call__
 
@@ -225,6 +227,27 @@ class _Adafactor(_Optimizer):
         return torch.optim.Adafactor  # since torch 2.5
 
 
+class _EightBits(_Optimizer):
+    def other(self) -> type[torch.optim.Optimizer]:
+        return EightBitAdam
+
+
+class _Zero(Alteration):
+    def begin(self) -> None:
+        for name in internals.optimizers():
+            setattr(torch.optim, name, self._shared(getattr(torch.optim, name)))
+
+    def _shared(self, kind: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:
+        shared = sharded.share_states(kind, self.gpus)
+
+        class Counted(shared):  # type: ignore[misc, valid-type]
+            def __init__(one, *given: Any, **named: Any) -> None:  # noqa: N805 - `self` is the change
+                self.applied += 1
+                super().__init__(*given, **named)
+
+        return Counted
+
+
 class _OneByOne(Alteration):
     def begin(self) -> None:
         def decided(*given: Any, **named: Any) -> tuple[bool, bool]:
@@ -246,23 +269,36 @@ class _Freezing(Alteration):
                 self.applied += 1
 
 
-class _Lora(Alteration):
+class _OfParameters(Alteration):
+    """A change of parameters, of which the optimizers must hear."""
+
     def begin(self) -> None:
-        self._optimizers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
-        self._adapters: list[nn.Parameter] = []
+        self.optimizers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         made = torch.optim.Optimizer.__init__
 
         def init(optimizer: Any, params: Any, defaults: Any) -> None:
             made(optimizer, params, defaults)
-            self._optimizers.add(optimizer)
+            self.optimizers.add(optimizer)
 
         torch.optim.Optimizer.__init__ = init  # type: ignore[method-assign, assignment]
 
+
+class _Fsdp(_OfParameters):
+    def network(self, module: nn.Module) -> None:
+        found = [one for group in blocks(module) for one in group]
+        new = sharded.shard(module, found, self.gpus)
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["params"] = [new.get(one, one) for one in group["params"]]
+        self.applied += len(new)
+
+
+class _Lora(_OfParameters):
     def network(self, module: nn.Module) -> None:
         layers = [one for one in module.modules() if isinstance(one, nn.Linear)]
         own = {id(one) for one in module.parameters()}
         training = [
-            one for one in self._optimizers if any(id(p) in own for group in one.param_groups for p in group["params"])
+            one for one in self.optimizers if any(id(p) in own for group in one.param_groups for p in group["params"])
         ]
         if not layers or not training:
             return
@@ -284,19 +320,36 @@ class _Lora(Alteration):
 
 
 class _HalfLength(Alteration):
+    """What loaders give; if they give none, what a network is called with, inputs and labels alike."""
+
     def begin(self) -> None:
         loader = torch.utils.data.DataLoader
         iterate = loader.__iter__
+        self._by_loader = False
 
-        def cut(tensor: torch.Tensor) -> torch.Tensor:
-            whole = not tensor.is_floating_point() and tensor.dim() == 2 and tensor.shape[1] > 1
-            self.applied += whole
-            return tensor[:, : tensor.shape[1] // 2].contiguous() if whole else tensor
-
-        def halved(self: Any) -> Iterator[Any]:
-            return (_mapped(batch, cut) for batch in iterate(self))
+        def halved(loading: Any) -> Iterator[Any]:
+            for batch in iterate(loading):
+                before = self.applied
+                changed = _mapped(batch, self._cut)
+                self._by_loader |= self.applied > before
+                yield changed
 
         loader.__iter__ = halved  # type: ignore[method-assign, assignment]
+
+    def network(self, module: nn.Module) -> None:
+        if self._by_loader:
+            return
+        forward = module.forward
+
+        def halved(*given: Any, **named: Any) -> Any:
+            return forward(*_mapped(given, self._cut), **_mapped(named, self._cut))
+
+        module.forward = halved
+
+    def _cut(self, tensor: torch.Tensor) -> torch.Tensor:
+        whole = not tensor.is_floating_point() and tensor.dim() == 2 and tensor.shape[1] > 1
+        self.applied += whole
+        return tensor[:, : tensor.shape[1] // 2].contiguous() if whole else tensor
 
 
 _KINDS: dict[str, type[Alteration]] = {
@@ -306,7 +359,10 @@ _KINDS: dict[str, type[Alteration]] = {
     "accumulation": _Accumulation,
     "sgd": _Sgd,
     "adafactor": _Adafactor,
+    "adam-8bit": _EightBits,
     "one-by-one": _OneByOne,
+    "zero": _Zero,
+    "fsdp": _Fsdp,
     "freezing": _Freezing,
     "lora": _Lora,
     "half-length": _HalfLength,

@@ -18,7 +18,7 @@ from torchmemlint.runtime.order import Program
 from torchmemlint.runtime.results import End, RunResult
 from torchmemlint.runtime.runs import Progress
 from torchmemlint.runtime.simulated import cards
-from torchmemlint.runtime.what_ifs import ALTERING, WhatIf
+from torchmemlint.runtime.what_ifs import ALTERING, GPUS, WhatIf
 
 UNBOUNDED = 1 << 50
 """A limit that no program meets."""
@@ -140,14 +140,17 @@ def fit(
     variation: Variation | None,
     progress: Progress,
     what_ifs: Sequence[WhatIf] = (),
+    gpus: int = GPUS,
 ) -> FitReport:
     """Run a program as it is, with values of an option, and with changes; `options` name the card.
+
+    `gpus` is how many share the work with those changes that share it out.
 
     Larger values are taken to need more, so that a few runs suffice: it is looked between one that fits and one that
     does not. Raises CannotMeasure for a program that does not run, or uses no GPU.
     """
     card = cards.card(options.card, options.memory)
-    search = _Search(program, replace(options, backend="simulated", fake=True), card.total, progress)
+    search = _Search(program, replace(options, backend="simulated", fake=True), card.total, progress, gpus)
     own = None if variation is None else variation.given(program.arguments)
     given = search.tried(program, own)
     tried: dict[int, Tried] = {}
@@ -188,8 +191,9 @@ def largest(values: Sequence[int], fits: Callable[[int], bool], known: int | Non
 
 
 class _Search:
-    def __init__(self, program: Program, options: Options, capacity: int, progress: Progress) -> None:
+    def __init__(self, program: Program, options: Options, capacity: int, progress: Progress, gpus: int) -> None:
         self._options = options
+        self._gpus = gpus
         self._capacity = capacity
         self._progress = progress
         self._runs = 0
@@ -226,7 +230,7 @@ class _Search:
         with workspace() as folder:
             settings: dict[str, Any] = {}
             if change is not None:
-                settings = {"analysis": ALTERING, "options": {"what_if": change.name}}
+                settings = {"analysis": ALTERING, "options": {"what_if": change.name, "gpus": self._gpus}}
             order = replace(self._options, limit=limit).order(program, folder, **settings)
             result = launch(order, lambda made: self._progress.steps(number, made))
         self._progress.end(number)

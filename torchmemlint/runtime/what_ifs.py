@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from torchmemlint.immutable import immutable
 
+GPUS = 4
+"""That share the work, where that is the change, if nobody says how many."""
 ALTERING = "torchmemlint.runtime.altering:alteration"
 """What a child process is told to apply one with: `Order.analysis`; its name is the option `what_if`."""
 
@@ -43,6 +45,12 @@ WHAT_IFS = (
     WhatIf("sgd", "SGD instead of the optimizer", "another optimizer altogether", "an optimizer of torch.optim"),
     WhatIf("adafactor", "Adafactor instead of the optimizer", "factored moments", "an optimizer of torch.optim"),
     WhatIf(
+        "adam-8bit",
+        "8-bit AdamW instead of the optimizer, as bitsandbytes has it",
+        "states of a byte; another optimizer",
+        "an optimizer of torch.optim",
+    ),
+    WhatIf(
         "one-by-one",
         "the optimizer updates tensor by tensor (`foreach=False`)",
         "a slower step",
@@ -64,7 +72,19 @@ WHAT_IFS = (
         "half-length",
         "sequences of half the length",
         "less context",
-        "a DataLoader that gives integer tensors of (batch, length)",
+        "a DataLoader that gives integer tensors of (batch, length), or a network that is called with them",
+    ),
+    WhatIf(
+        "zero",
+        "the optimizer's states shared out over some GPUs (ZeRO, stage 1)",
+        "that many GPUs; each sends what it updates",
+        "no process group of its own, and an optimizer of torch.optim",
+    ),
+    WhatIf(
+        "fsdp",
+        "parameters, gradients and states shared out over some GPUs (FSDP2)",
+        "that many GPUs; each gathers block after block",
+        "no process group of its own, and a network that trains",
     ),
 )
 BY_NAME = {one.name: one for one in WHAT_IFS}
