@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import cache
+from hashlib import sha256
 from math import ceil
 from pathlib import Path
 from statistics import median, quantiles
@@ -17,6 +18,10 @@ CLASSES = 1000
 """ImageNet's. With its labels, a model that gives fewer scores ends at its first loss, which is no training."""
 RISK = 0.05
 """The share of models for which a limit may be too low."""
+CONTEXT_MIB = 420e6 / MIB
+"""What `fit` counts for a CUDA context (`simulated/cards.py`)."""
+MARGIN = 0.18, 1536.0
+"""What docs/fit.md says to count besides: a share of what is reserved, and MiB."""
 CARD_MIB = 40_335
 """What an A100 with 40 GB has for torch (docs/simulated.md). A training that needs more ran out of memory on it."""
 
@@ -62,22 +67,29 @@ def that_ran() -> list[dict[str, Any]]:
 
 
 def halves() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The models that give the constants, and those that are judged by them; all give enough scores for the labels."""
-    ran = that_ran()
-    half = len(ran) // 2
-    first, second = ([one for one in part if one["scores"] >= CLASSES] for part in (ran[:half], ran[half:]))
-    return first, second
+    """The models that give the figures, and those that are judged by them, told apart by a hash of their names."""
+    ran = [one for one in that_ran() if one["scores"] >= CLASSES]
+    judged = [one for one in ran if sha256(one["model"].encode()).digest()[-1] % 2]
+    return [one for one in ran if one not in judged], judged
 
 
-def constants() -> tuple[float, float]:
-    """The MiB that are added for context and cuDNN: what half of the models need, and what all but `RISK` need."""
-    needed = sorted(one["used_mib"] - one["reserved"] / MIB for one in halves()[0])
-    return median(needed), needed[ceil((1 - RISK) * len(needed)) - 1]
+def constant_of(givers: list[dict[str, Any]]) -> float:
+    """The MiB that are added for context and cuDNN: half of the models need no more."""
+    return median(one["used_mib"] - one["reserved"] / MIB for one in givers)
 
 
-def errors(constant: float) -> list[tuple[float, dict[str, Any]]]:
-    """The error of each model that no constant was taken from."""
-    return [(off(one["reserved"] / MIB + constant, one["used_mib"]), one) for one in halves()[1]]
+def share_of(givers: list[dict[str, Any]], constant: float) -> float:
+    """The share of what is reserved that is added besides: all but `RISK` need no more.
+
+    The quantile is that of conformal prediction: of n models, the one at place (n + 1) (1 - `RISK`), rounded up.
+    """
+    needed = sorted((one["used_mib"] - constant) / (one["reserved"] / MIB) - 1 for one in givers)
+    return needed[min(ceil((1 - RISK) * (len(needed) + 1)), len(needed)) - 1]
+
+
+def errors(judged: list[dict[str, Any]], constant: float, margin: float = 0.0) -> list[tuple[float, dict[str, Any]]]:
+    """The error of each model, with a constant in MiB and a share of what is reserved added."""
+    return [(off(one["reserved"] / MIB * (1 + margin) + constant, one["used_mib"]), one) for one in judged]
 
 
 def share(errors: list[float]) -> float:
@@ -91,12 +103,17 @@ def models() -> str:
     sample = data["sample"]
     unknown = [one for one in sample if one.get("error", "").startswith("RuntimeError: Unknown model")]
     failed = [one for one in sample if "error" in one and one not in unknown]
-    constant, limit = constants()
-    judged, limited = errors(constant), [error for error, _ in errors(limit)]
+    givers, rest = halves()
+    constant = constant_of(givers)
+    margin = share_of(givers, constant)
+    judged = errors(rest, constant)
+    limited = [error for error, _ in errors(rest, constant, margin)]
+    offered = [error for error, _ in errors(rest, CONTEXT_MIB + MARGIN[1], MARGIN[0])]
+    other = constant_of(rest)
+    swapped = [error for error, _ in errors(givers, other, share_of(rest, other))]
     narrow = sum(one["scores"] < CLASSES for one in that_ran())
     sizes = sorted(abs(error) for error, _ in judged)
     tenth = quantiles(sizes, n=10)[-1]
-    givers = len(halves()[0])
     large = [one for one in sample if "error" not in one and one not in that_ran()]
     full = sum(one["used_mib"] > 0.9 * CARD_MIB for one in large)
     low = sum(error < 0 for error, _ in judged)
@@ -111,16 +128,19 @@ def models() -> str:
         f"| simulated to need more than the card has, so left out | {len(large)} | |",
         f"| of these, the card was at least nine tenths full | {full} | |",
         f"| with fewer scores than the labels need, so left out | {narrow} | |",
-        f"| constant for context and cuDNN: the median of {givers} | {constant:,.0f} MiB | |",
+        f"| constant for context and cuDNN: the median of {len(givers)} | {constant:,.0f} MiB | |",
         f"| models judged with it, none of them among these | {len(judged)} | |",
         f"| median error | {median(sizes):.1%} | 5% |",
         f"| error of nine in ten at most | {tenth:.1%} | 12% |",
         f"| largest error | {sizes[-1]:.1%} | |",
         f"| simulated too low | {low / len(judged):.0%} | |",
         f"| too low by more than 5% | {sum(error < -0.05 for error, _ in judged) / len(judged):.0%} | |",
-        f"| constant for a limit: {1 - RISK:.0%} of the {givers} need no more | {limit:,.0f} MiB | |",
-        f"| too low as a limit (these would run out of memory) | {share(limited):.0%} | {RISK:.0%} |",
+        f"| limit: that constant, and a share of what is reserved | {margin:.1%} | |",
+        f"| too low as a limit (these would run out of memory) | {share(limited):.1%} | {RISK:.0%} |",
         f"| median error of the limit | {median(map(abs, limited)):.1%} | |",
+        f"| the halves exchanged: too low as a limit | {share(swapped):.1%} | {RISK:.0%} |",
+        f"| `fit --margin {MARGIN[0]:.0%}+{MARGIN[1] / 1024:g}GiB`: too low | {share(offered):.1%} | {RISK:.0%} |",
+        f"| its median error | {median(map(abs, offered)):.1%} | |",
     ]
     wrong = sorted(judged, key=lambda pair: -abs(pair[0]))[:5]
     rows = []

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("torch")
 from torchmemlint.cli.main import main
-from torchmemlint.runtime.fit import Variation, largest
+from torchmemlint.runtime.fit import Margin, Variation, largest
 from torchmemlint.runtime.simulated import cards
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fit.md"
@@ -70,6 +70,34 @@ def test_given_back_blocks_make_room(project: Path, capsys: pytest.CaptureFixtur
     told = json.loads(capsys.readouterr().out)
     assert (told["fits"], told["largest"], told["tried"]) == (False, None, [])
     assert told["missing"] == told["given"]["needed"] - told["capacity"] > 0
+
+
+def test_a_margin_is_counted(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["fit", "--memory", "1GiB", "--output-format", "json", "train.py", "--size", "200"]
+    assert main(arguments) == 0
+    reserved = json.loads(capsys.readouterr().out)["given"]["reserved"]
+    assert main([*arguments[:1], "--margin", "50%+100MiB", *arguments[1:]]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["given"]["needed"] == reserved * 3 // 2 + 100 * MIB + cards.CONTEXT[1]
+    assert told["margin"] == {"share": 0.5, "nbytes": 100 * MIB}
+    assert main([*arguments[:1], "--margin", "10%", *arguments[1:3], *arguments[5:]]) == 0
+    assert "with a CUDA context and the margin" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("written", ["", "18", "%", "18%+", "1.5GiB+18%", "-5%", "a lot"])
+def test_what_is_no_margin(project: Path, capsys: pytest.CaptureFixture[str], written: str) -> None:
+    assert main(["fit", "--margin", written, "train.py"]) == 2
+    assert "not a" in capsys.readouterr().err
+
+
+def test_margins() -> None:
+    assert Margin.parse("18%") == Margin(0.18)
+    assert Margin.parse("1.5GiB") == Margin(0.0, 3 << 29)
+    assert Margin.parse("12.5% + 100 MiB") == Margin(0.125, 100 * MIB)
+    margin = Margin(0.18, 3 << 29)
+    left = margin.left(40 << 30)
+    assert margin.with_it(left) <= 40 << 30 < margin.with_it(left + 2)
+    assert margin.left(1 << 30) < 0
 
 
 def test_an_option_that_is_not_given_is_added(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from torchmemlint.cli.running import how_to_simulate, measured, needs_torch, opt
 from torchmemlint.runtime.what_ifs import BY_NAME, GPUS, chosen
 
 if TYPE_CHECKING:
-    from torchmemlint.runtime.fit import Variation
+    from torchmemlint.runtime.fit import Margin, Variation
 
 
 def _parsed(context: click.Context, parameter: click.Parameter, written: str | None) -> Variation | None:
@@ -20,6 +20,15 @@ def _parsed(context: click.Context, parameter: click.Parameter, written: str | N
 
     try:
         return None if written is None else Variation.parse(written)
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from None
+
+
+def _margin(context: click.Context, parameter: click.Parameter, written: str | None) -> Margin:
+    from torchmemlint.runtime.fit import Margin  # starting is the user's time
+
+    try:
+        return Margin() if written is None else Margin.parse(written)
     except ValueError as error:
         raise click.BadParameter(str(error), context, parameter) from None
 
@@ -50,6 +59,12 @@ def _parsed(context: click.Context, parameter: click.Parameter, written: str | N
     default=GPUS,
     show_default=True,
     help="How many GPUs share the work with --what-if zero and fsdp.",
+)
+@click.option(
+    "--margin",
+    callback=_margin,
+    metavar="SHARE+SIZE",
+    help="Count so much more than the allocator reserves, for cuDNN and others: 18%, 1.5GiB or 18%+1.5GiB.",
 )
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")

@@ -7,7 +7,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.table import Table
 
-from torchmemlint.runtime.fit import FitReport, Tried
+from torchmemlint.runtime.fit import NO_MARGIN, FitReport, Tried
 from torchmemlint.sizes import format_size
 
 
@@ -28,7 +28,7 @@ def write_fit(report: FitReport, stream: TextIO) -> None:
 def _values(report: FitReport, console: Console) -> None:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column(f"--{report.option}", justify="right")
-    for heading in ("peak", "reserved", "with a CUDA context"):
+    for heading in ("peak", "reserved", _with(report)):
         table.add_column(heading, justify="right")
     table.add_column("")
     for one in report.tried:
@@ -45,7 +45,7 @@ def _changes(report: FitReport, console: Console) -> None:
     """What the program needs with each change by itself."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("change", no_wrap=True)
-    for heading in ("peak", "with a CUDA context", "saves"):
+    for heading in ("peak", _with(report), "saves"):
         table.add_column(heading, justify="right")
     table.add_column("")
     for one in report.changes:
@@ -69,10 +69,14 @@ def _changes(report: FitReport, console: Console) -> None:
 
 def _verdict(report: FitReport) -> str:
     given, there = report.given, f"{report.card}, which has {format_size(report.capacity)} for torch"
-    needs = f"needs {format_size(given.needed)} with a CUDA context"
+    needs = f"needs {format_size(given.needed)} {_with(report)}"
     if given.fits:
         return f"fits {there}: {needs}"
     return f"does not fit {there}: {needs}, {format_size(report.missing)} more than there is"
+
+
+def _with(report: FitReport) -> str:
+    return "with a CUDA context" if report.margin == NO_MARGIN else "with a CUDA context and the margin"
 
 
 def _fits(one: Tried) -> str:

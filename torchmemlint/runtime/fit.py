@@ -19,9 +19,11 @@ from torchmemlint.runtime.results import End, RunResult
 from torchmemlint.runtime.runs import Progress
 from torchmemlint.runtime.simulated import cards
 from torchmemlint.runtime.what_ifs import ALTERING, GPUS, WhatIf
+from torchmemlint.sizes import parse_size
 
 UNBOUNDED = 1 << 50
 """A limit that no program meets."""
+_MARGIN = re.compile(r"\s*(?:(?P<share>\d+(?:\.\d+)?)\s*%)?\s*\+?\s*(?P<size>[^%+]*)")
 _WRITTEN = re.compile(r"(?:--)?(?P<name>[A-Za-z][\w.-]*)=(?P<low>\d+)\.\.(?P<high>\d+)")
 
 
@@ -74,8 +76,36 @@ class Variation:
 
 
 @immutable()
+class Margin:
+    """What is counted beside what the allocator reserves and a CUDA context: a share of the first, and bytes."""
+
+    share: float = 0.0
+    nbytes: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Margin:
+        """`18%`, `1.5GiB` or `18%+1.5GiB`. Raises ValueError for what is written otherwise."""
+        written = _MARGIN.fullmatch(text)
+        share, size = (written["share"], written["size"].strip()) if written is not None else (None, "")
+        if written is None or not (share or size) or size.isdecimal():
+            raise ValueError(f"not a margin: {text!r} (write it like 18%, 1.5GiB or 18%+1.5GiB)")
+        return cls(float(share or 0) / 100, parse_size(size) if size else 0)
+
+    def with_it(self, reserved: int) -> int:
+        """What a program is taken to need whose allocator reserves so much."""
+        return reserved + cards.CONTEXT[1] + round(self.share * reserved) + self.nbytes
+
+    def left(self, capacity: int) -> int:
+        """The most that an allocator may reserve of a card's bytes; negative where nothing is left for it."""
+        return int((capacity - cards.CONTEXT[1] - self.nbytes) / (1 + self.share))
+
+
+NO_MARGIN = Margin()
+
+
+@immutable()
 class Tried:
-    """A run. `needed` is what the allocator reserves with a CUDA context, where it has all it asks for.
+    """A run. `needed` is what the allocator reserves with a CUDA context and a margin, where it has all it asks for.
 
     Beyond the card's bytes, cached blocks are given back first: `fits` is told by a second run where that may suffice.
     """
@@ -110,6 +140,7 @@ class FitReport:
     context: int
     backend: str
     given: Tried
+    margin: Margin = NO_MARGIN
     option: str | None = None
     tried: tuple[Tried, ...] = ()
     changes: tuple[Changed, ...] = ()
@@ -141,6 +172,7 @@ def fit(
     progress: Progress,
     what_ifs: Sequence[WhatIf] = (),
     gpus: int = GPUS,
+    margin: Margin = NO_MARGIN,
 ) -> FitReport:
     """Run a program as it is, with values of an option, and with changes; `options` name the card.
 
@@ -150,7 +182,7 @@ def fit(
     does not. Raises CannotMeasure for a program that does not run, or uses no GPU.
     """
     card = cards.card(options.card, options.memory)
-    search = _Search(program, replace(options, backend="simulated", fake=True), card.total, progress, gpus)
+    search = _Search(program, replace(options, backend="simulated", fake=True), card.total, progress, gpus, margin)
     own = None if variation is None else variation.given(program.arguments)
     given = search.tried(program, own)
     tried: dict[int, Tried] = {}
@@ -174,6 +206,7 @@ def fit(
         cards.CONTEXT[1],
         search.description,
         given,
+        margin,
         None if variation is None else variation.name,
         tuple(tried[value] for value in sorted(tried)),
         tuple(sorted(changes, key=lambda one: (one.tried is None, -one.saved))),
@@ -191,9 +224,12 @@ def largest(values: Sequence[int], fits: Callable[[int], bool], known: int | Non
 
 
 class _Search:
-    def __init__(self, program: Program, options: Options, capacity: int, progress: Progress, gpus: int) -> None:
+    def __init__(
+        self, program: Program, options: Options, capacity: int, progress: Progress, gpus: int, margin: Margin
+    ) -> None:
         self._options = options
         self._gpus = gpus
+        self._margin = margin
         self._capacity = capacity
         self._progress = progress
         self._runs = 0
@@ -211,7 +247,7 @@ class _Search:
 
     def tried(self, program: Program, value: int | None, change: WhatIf | None = None) -> Tried:
         """What a program needs, with a change if one is given, and whether it fits."""
-        free = self._capacity - cards.CONTEXT[1]
+        free = self._margin.left(self._capacity)
         result = self._run(program, UNBOUNDED, change)
         uses = [use for use in result.faces if use.peak_reserved is not None]
         if not uses:
@@ -221,7 +257,7 @@ class _Search:
         fits = reserved <= free
         if not fits and peak <= free:  # cached blocks that are given back may make room
             fits = self._run(program, free, change).out_of_memory is None
-        return Tried(value, peak, reserved, reserved + cards.CONTEXT[1], fits, result.steps)
+        return Tried(value, peak, reserved, self._margin.with_it(reserved), fits, result.steps)
 
     def _run(self, program: Program, limit: int, change: WhatIf | None) -> RunResult:
         self._runs += 1
