@@ -82,9 +82,8 @@ def fit(script: str, arguments: tuple[str, ...], **options: Any) -> int:
     program = program_of(script, arguments, options)
     changes = chosen(options["what_if"])
     how = Options(**options_of_run({**options, "backend": "simulated", "fake": True}))
-    report = measured(
-        lambda progress: fitting(program, how, options["vary"], progress, changes, options["gpus"]), options
-    )
+    besides = options["gpus"], options["margin"]
+    report = measured(lambda progress: fitting(program, how, options["vary"], progress, changes, *besides), options)
     if report is None:
         return 2
     if options["output_format"] == "json":

@@ -23,7 +23,7 @@ from torchmemlint.sizes import parse_size
 
 UNBOUNDED = 1 << 50
 """A limit that no program meets."""
-_MARGIN = re.compile(r"\s*(?:(?P<share>\d+(?:\.\d+)?)\s*%)?\s*\+?\s*(?P<size>[^%+]*)")
+_SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
 _WRITTEN = re.compile(r"(?:--)?(?P<name>[A-Za-z][\w.-]*)=(?P<low>\d+)\.\.(?P<high>\d+)")
 
 
@@ -85,11 +85,13 @@ class Margin:
     @classmethod
     def parse(cls, text: str) -> Margin:
         """`18%`, `1.5GiB` or `18%+1.5GiB`. Raises ValueError for what is written otherwise."""
-        written = _MARGIN.fullmatch(text)
-        share, size = (written["share"], written["size"].strip()) if written is not None else (None, "")
-        if written is None or not (share or size) or size.isdecimal():
+        first, plus, size = text.partition("+")
+        share = _SHARE.fullmatch(first)
+        if share is None:
+            plus, size = "+", text
+        if (share is None and "+" in text) or (plus and not size.strip()) or size.strip().isdecimal():
             raise ValueError(f"not a margin: {text!r} (write it like 18%, 1.5GiB or 18%+1.5GiB)")
-        return cls(float(share or 0) / 100, parse_size(size) if size else 0)
+        return cls(float(share[1]) / 100 if share else 0.0, parse_size(size.strip()) if plus else 0)
 
     def with_it(self, reserved: int) -> int:
         """What a program is taken to need whose allocator reserves so much."""
