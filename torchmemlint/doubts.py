@@ -58,6 +58,7 @@ class Doubt(enum.Enum):
     CHOICE = "a value decides what is stored there: it may be something else"
     COLLECTED = "the garbage collector may run often enough to free the memory in time"
     WANTED = "the value may be kept on purpose, for code that was not seen"
+    PENDING = "another value is computed from the result, and nothing uses it yet: the code that does may be missing"
     LATER = "what happens to the network later was seen only in part: its parameters may be read or saved"
     ONCE = "nothing in this project calls this function repeatedly: it may run only once"
 

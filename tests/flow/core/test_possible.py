@@ -309,3 +309,29 @@ def test_what_a_library_that_was_not_seen_makes_of_a_graph() -> None:
     assert _passed(unseen, "loss.backward()", "loss") == [("TML102", "certain")]
     assert _passed(unseen, "(loss + model(x).sum()).backward()", "loss") == [("TML102", "likely")]
     assert _passed(seen, "loss.backward()", "torch.not_known_yet(loss)") == [("TML102", "certain")]
+
+
+PENDING = """
+    class Learner:
+        def __init__(self):
+            self.policy, self.value = nn.Linear(48, 16), nn.Linear(48, 16)
+            parameters = [*self.policy.parameters(), *self.value.parameters()]
+            self.optimizer = torch.optim.SGD(parameters, lr=0.1)
+
+        def learn(self, states, rewards):
+            chosen = self.policy(states)
+            bonus = chosen.log().sum(-1).detach()
+            {other}
+            loss = (self.value(states).mean(-1) - bonus).pow(2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+    """
+
+
+def test_what_is_computed_of_a_pass_and_not_used_yet() -> None:
+    """The line that adds a loss may be commented out: then the pass is not one of which everything is detached."""
+    told = []
+    for other in ("policy_loss = -(chosen * rewards).mean()", "rows = chosen.shape[0] * 2"):
+        told += [confidence for _, code, confidence in _told(PENDING.format(other=other)) if code == "TML203"]
+    assert told == ["possible", "certain"]

@@ -17,6 +17,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
+from torchmemlint.flow.fact.pending import pending
 from torchmemlint.flow.fact.reasons import Pass, Reason
 from torchmemlint.flow.fact.teaching import Teaching
 from torchmemlint.flow.ir.defuse import definitions
@@ -224,8 +225,7 @@ class Passes:
     @cached_property
     def _wanted_elsewhere(self) -> bool:
         """Are gradients switched on for another pass, which is differentiated?"""
-        modes = self.evidence.modes.items()
-        return any(mode is Mode.WANTED and self.evidence.is_differentiated(source) for source, mode in modes)
+        return any(m is Mode.WANTED and self.evidence.is_differentiated(s) for s, m in self.evidence.modes.items())
 
     def _is_cut_short(self, point: Point) -> bool:
         """Was the run not followed to its end, and do the files that it came through differentiate somewhere?"""
@@ -288,6 +288,7 @@ class Passes:
             alone = any(map(_is_unseen, module)) and not any(map(self.evidence.is_pass, self.returned))
             if self._is_uncalled() and (alone or roles.infers(self.engine, self.run.entry)):
                 doubts.add(Doubt.UNCALLED)
+            doubts |= pending(self.engine.index, point)
             return Reason.DETACHED, frozenset(doubts | ({Doubt.HANDED} if given else set()))
         if roles.is_called_to_infer(self.engine, self.run.entry):  # what it may differentiate leads to an input
             if not self.trains or (given and not (returned or stored or self._leaves(source))):
@@ -301,8 +302,7 @@ class Passes:
     def _is_for_users(self, point: Point, returned: bool) -> bool:
         """Does what runs it infer or evaluate? What evaluates gives numbers: a graph that it gives is to train."""
         engine, numbers = self.engine, self.evidence.evaluating or not returned
-        functions = self._functions(point)
-        return any(roles.infers(engine, f) or (numbers and roles.evaluates(engine, f)) for f in functions)
+        return any(roles.infers(engine, f) or (numbers and roles.evaluates(engine, f)) for f in self._functions(point))
 
     def _is_unused(self, point: Point, source: Source, module: frozenset[Ref], loops: frozenset[Loop]) -> bool:
         """Is what a network gives dropped at once, or in an iteration over data? It is run for its own changes.
