@@ -96,7 +96,9 @@ class _Uses:
 
     def _is_negative(self, made: Building) -> bool:
         """Is an activation given a slope that is, or may be, negative? In place, its backward would raise."""
-        given = map(self._builders.reading(made.owner).made.get, (argument.temp for argument in made.arguments))
+        flow = self._builders.reading(made.owner)
+        is_function = activations.functional(flow.called(made)) is not None  # its first argument is the input
+        given = (flow.made.get(argument.temp) for argument in made.arguments[is_function:])
         return any(
             isinstance(op, Call | CallMethod)
             or (isinstance(op, Operate) and op.operator == "-" and len(op.operands) == 1)
