@@ -36,8 +36,8 @@ def test_a_dict_that_a_method_gives_is_not_detached() -> None:
 
 
 PUT = {
-    "totals[0], n = totals[0] + loss, x.size(0)": "totals[0], n = (totals[0] + loss).detach(), x.size(0)",
-    "(totals[0], n), m = [totals[0] + loss, 1], 2": "(totals[0], n), m = [(totals[0] + loss).detach(), 1], 2",
+    "totals[0], n = totals[0] + loss, x.size(0)": "totals[0], n = totals[0] + loss.detach(), x.size(0)",
+    "(totals[0], n), m = [totals[0] + loss, 1], 2": "(totals[0], n), m = [totals[0] + loss.detach(), 1], 2",
     "kept[len(kept) :] = [loss]": "kept[len(kept) :] = [loss.detach()]",
     "known |= {len(known): loss}": "known |= {len(known): loss.detach()}",
     "kept += (loss,)": "kept += (loss.detach(),)",

@@ -70,6 +70,7 @@ PRESETS = (
             "TML111",
             "TML112",
             "TML114",
+            "TML512",
             "TML701",
             "TML702",
             *("TML802", "TML803", "TML804", "TML805", "TML807"),

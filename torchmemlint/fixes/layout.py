@@ -94,7 +94,7 @@ class Layout:
         leaves = _with_optional_brackets(statement.leaves)
         comment = statement.comment if self.black or not _PRAGMA.match(statement.comment) else ""
         line = _Line(tuple(leaves), statement.indent if indent is None else indent)
-        self._tail = (leaves[-1], width(comment))
+        self._tail = (leaves[-1], width(comment.rstrip()))
         lines = self._lines(line)
         if len(lines) > 1 and statement.leaves[0].text in _UNKNOWN:
             return None
