@@ -38,7 +38,7 @@ class StopRun(BaseException):
     """Ends the program from within. Not an `Exception`, which programs catch."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Entry:
     """One time that a loop was entered, until it was left."""
 
@@ -51,6 +51,12 @@ class Entry:
     cut: bool = False
     called: int = 0  # the last turn in which a module was called without a graph
     around: Entry | None = None  # that of the loop of the project which ran when this one was entered
+    thread: int = field(default_factory=threading.get_ident)
+
+    @property
+    def leads(self) -> bool:
+        """Whether no other thread is in as late a turn of the same loop: the first to begin one begins it for all."""
+        return all(one.turns < self.turns for one in tuple(self.loop.running) if one.thread != self.thread)
 
     @property
     def had(self) -> int:
@@ -74,7 +80,7 @@ class Entry:
         return not self.steps and around is not None and around.had <= 1.5 * around.turns
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Loop:
     """A `for` or `while` of the project."""
 
@@ -84,6 +90,7 @@ class Loop:
     turns: int = 0
     cuts: int = 0
     longest: Entry | None = None  # of those with steps inside the one with most turns; without any, of all
+    running: list[Entry] = field(default_factory=list)
 
     @property
     def series(self) -> str:
@@ -131,6 +138,7 @@ class LoopWatch:
             loop = self.loops[path, line] = Loop(path, line)
         loop.entries += 1
         entry = Entry(loop, began=self._now(), around=self.active[-1] if self.active else None)
+        loop.running.append(entry)
         self.active.append(entry)
         return entry
 
@@ -152,6 +160,7 @@ class LoopWatch:
         """A loop ends, in whatever way; its locals still live."""
         self._failures.tell(self.on_leave, entry)
         entry.ended = self._now()
+        entry.loop.running.remove(entry)
         for place in range(len(self.active) - 1, -1, -1):  # a generator's loop may end out of order
             if self.active[place] is entry:
                 del self.active[place]

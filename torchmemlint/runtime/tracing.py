@@ -59,8 +59,8 @@ class LeakAnalysis:
             self._run.memory.look_out(series)
 
     def turn(self, entry: Entry) -> None:
-        """A turn begins: the one before has ended."""
-        if self._run.memory is not None:
+        """A turn begins: the one before has ended. Threads in one loop go through its turns together."""
+        if self._run.memory is not None and entry.leads:
             self._run.memory.ledger.mark(entry.loop.series)
 
     def leave(self, entry: Entry) -> None:
