@@ -47,7 +47,7 @@ def train(rank, world, device):
         loss.backward()
         optimizer.step()
         kept.append(torch.ones(SIZE, device=device))
-    os.write(1, f"{rank} {device} {len(kept)}\n".encode())  # in one piece, beside other processes
+    os.write(1, f"{rank} {device} {len(kept)}\\n".encode())  # in one piece, beside other processes
     dist.destroy_process_group()
 
 
