@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from torchmemlint.cli.parameters import refusing
 from torchmemlint.sizes import parse_size
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -38,10 +39,8 @@ def _card(context: click.Context, parameter: click.Parameter, written: str | Non
 def _memory(context: click.Context, parameter: click.Parameter, written: str | None) -> int | None:
     if written is None:
         return None
-    try:
+    with refusing(context, parameter):
         nbytes = parse_size(written)
-    except ValueError as error:
-        raise click.BadParameter(str(error), context, parameter) from None
     if written.strip().isdecimal():
         raise click.BadParameter(
             f"write {written.strip()} with its unit, like {written.strip()}GiB", context, parameter
@@ -57,10 +56,8 @@ def _checked(
 ) -> Value:
     from torchmemlint.runtime.simulated import cards
 
-    try:
+    with refusing(context, parameter):
         cards.card(card, memory)
-    except ValueError as error:
-        raise click.BadParameter(str(error), context, parameter) from None
     return value
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from torchmemlint.cli.cards import card_options
+from torchmemlint.cli.parameters import refusing
 from torchmemlint.runtime.estimates.fitting import MOST
 from torchmemlint.runtime.estimates.plan import FLOATING, Input, Plan, dtype_name
 from torchmemlint.sizes import format_size
@@ -22,19 +23,15 @@ _LAYERS = 20
 
 
 def _parsed(context: click.Context, parameter: click.Parameter, written: tuple[str, ...]) -> tuple[Input, ...]:
-    try:
+    with refusing(context, parameter):
         return tuple(Input.parse(one) for one in written)
-    except ValueError as error:
-        raise click.BadParameter(str(error), context, parameter) from None
 
 
 def _floating(context: click.Context, parameter: click.Parameter, written: str | None) -> str | None:
     if written is None:
         return None
-    try:
+    with refusing(context, parameter):
         name = dtype_name(written)
-    except ValueError as error:
-        raise click.BadParameter(str(error), context, parameter) from None
     if name not in FLOATING:
         raise click.BadParameter(f"{written} is not a floating-point dtype", context, parameter)
     return name

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from torchmemlint.cli.parameters import refusing
 from torchmemlint.cli.running import how_to_simulate, measured, needs_torch, options_of_run, program_of
 from torchmemlint.runtime.what_ifs import BY_NAME, GPUS, chosen
 
@@ -18,19 +19,15 @@ if TYPE_CHECKING:
 def _parsed(context: click.Context, parameter: click.Parameter, written: str | None) -> Variation | None:
     from torchmemlint.runtime.fit import Variation  # starting is the user's time
 
-    try:
+    with refusing(context, parameter):
         return None if written is None else Variation.parse(written)
-    except ValueError as error:
-        raise click.BadParameter(str(error), context, parameter) from None
 
 
 def _margin(context: click.Context, parameter: click.Parameter, written: str | None) -> Margin:
     from torchmemlint.runtime.fit import Margin  # starting is the user's time
 
-    try:
+    with refusing(context, parameter):
         return Margin() if written is None else Margin.parse(written)
-    except ValueError as error:
-        raise click.BadParameter(str(error), context, parameter) from None
 
 
 @click.command(

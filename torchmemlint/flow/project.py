@@ -192,7 +192,7 @@ class Project:
         """Does a file with this text, which names none of the packages, have to do with files that import one?
 
         It has if one of those that it imports does, or one of those that import it. In a library each is by itself.
-        Nothing is told of a file that has to do with another framework, whose training loops are spelled alike.
+        False for a file that has to do with another framework: its training loops are spelled alike.
         """
         packages = {word for word in self.contracts.packages if word.isidentifier()}
         if not any(self.mentioning(word, path) for word in sorted(packages)):

@@ -238,14 +238,10 @@ class _Zero(Alteration):
             setattr(torch.optim, name, self._shared(getattr(torch.optim, name)))
 
     def _shared(self, kind: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:
-        shared = sharded.share_states(kind, self.gpus)
+        def made() -> None:
+            self.applied += 1
 
-        class Counted(shared):  # type: ignore[misc, valid-type]
-            def __init__(one, *given: Any, **named: Any) -> None:  # noqa: N805 - `self` is the change
-                self.applied += 1
-                super().__init__(*given, **named)
-
-        return Counted
+        return sharded.share_states(kind, self.gpus, made)
 
 
 class _OneByOne(Alteration):
@@ -270,7 +266,7 @@ class _Freezing(Alteration):
 
 
 class _OfParameters(Alteration):
-    """A change of parameters, of which the optimizers must hear."""
+    """A change of parameters that the optimizers must take over."""
 
     def begin(self) -> None:
         self.optimizers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()

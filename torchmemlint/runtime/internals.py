@@ -390,9 +390,9 @@ def is_fake(tensor: torch.Tensor) -> bool:
     return isinstance(tensor, FakeTensor) or tensor.is_meta
 
 
-def have_operations_of_their_own(kinds: Iterable[type]) -> bool:
+def have_operations_of_their_own(kinds: Iterable[type[torch.Tensor]]) -> bool:
     """Whether a tensor's class among these carries operations out itself, as that of distributed tensors does."""
-    return any(one.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__ for one in kinds)  # type: ignore[attr-defined]
+    return any(one.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__ for one in kinds)
 
 
 def works_out_shapes() -> bool:

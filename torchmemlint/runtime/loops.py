@@ -90,7 +90,7 @@ class Loop:
     turns: int = 0
     cuts: int = 0
     longest: Entry | None = None  # of those with steps inside the one with most turns; without any, of all
-    running: list[Entry] = field(default_factory=list)
+    running: set[Entry] = field(default_factory=set)
 
     @property
     def series(self) -> str:
@@ -138,7 +138,7 @@ class LoopWatch:
             loop = self.loops[path, line] = Loop(path, line)
         loop.entries += 1
         entry = Entry(loop, began=self._now(), around=self.active[-1] if self.active else None)
-        loop.running.append(entry)
+        loop.running.add(entry)
         self.active.append(entry)
         return entry
 
@@ -160,7 +160,7 @@ class LoopWatch:
         """A loop ends, in whatever way; its locals still live."""
         self._failures.tell(self.on_leave, entry)
         entry.ended = self._now()
-        entry.loop.running.remove(entry)
+        entry.loop.running.discard(entry)
         for place in range(len(self.active) - 1, -1, -1):  # a generator's loop may end out of order
             if self.active[place] is entry:
                 del self.active[place]

@@ -8,7 +8,7 @@ others would send are never there. Torch measures the memory of sharded training
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -27,14 +27,20 @@ def join(ranks: int) -> None:
     distributed.init_process_group("fake", store=internals.fake_store(), rank=0, world_size=ranks)
 
 
-def share_states(optimizer: type[torch.optim.Optimizer], ranks: int) -> type[torch.optim.Optimizer]:
-    """The same optimizer with its states shared out (ZeRO, stage 1): each rank has those of some parameters."""
+def share_states(
+    optimizer: type[torch.optim.Optimizer], ranks: int, made: Callable[[], None]
+) -> type[torch.optim.Optimizer]:
+    """The same optimizer with its states shared out (ZeRO, stage 1): each rank has those of some parameters.
+
+    `made` is called for each one that is made.
+    """
     from torch.distributed.optim import ZeroRedundancyOptimizer  # needs a torch with `distributed`
 
     signature = inspect.signature(optimizer)
 
     class Shared(ZeroRedundancyOptimizer):
         def __init__(self, params: Any, *given: Any, **named: Any) -> None:
+            made()
             join(ranks)
             settings = dict(signature.bind(params, *given, **named).arguments)
             settings.pop("params")

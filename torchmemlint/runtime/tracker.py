@@ -270,7 +270,7 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
         return index
 
     def _end(self, key: int) -> None:
-        """A storage is gone, or counted anew. Never waits: torch may still be dropping it."""
+        """A storage is gone, or begins again with other bytes. Never waits: torch may still be dropping it."""
         self._gone.append(key)
         while self._gone and self.standstill.turn.acquire(blocking=False):
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -52,10 +52,11 @@ def _loader(kind: Any) -> _Loader:
         if rest == [...]:
             item = _loader(first)
             return lambda data: tuple(map(item, _listed(data)))
-        return _in_order(tuple, [_loader(one) for one in (first, *rest)])
+        loaders = [_loader(one) for one in (first, *rest)]
+        return lambda data: tuple(_each(loaders, data))
     assert isinstance(kind, type)
     if is_dataclass(kind):
-        return lambda data: _in_order(lambda items: kind(*items), _of_fields(kind))(data)  # it may hold one of its own
+        return lambda data: kind(*_each(_of_fields(kind), data))  # its fields later: one may be of its own type
     if issubclass(kind, enum.Enum | Path):
         return kind
     return _plain(kind)
@@ -67,11 +68,8 @@ def _of_fields(kind: Any) -> list[_Loader]:
     return [_loader(hints[field.name]) for field in fields(kind)]
 
 
-def _in_order(make: Callable[[Iterable[Any]], Any], loaders: list[_Loader]) -> _Loader:
-    def load_each(data: Any) -> Any:
-        return make([loader(item) for loader, item in zip(loaders, _listed(data), strict=True)])
-
-    return load_each
+def _each(loaders: list[_Loader], data: Any) -> list[Any]:
+    return [loader(item) for loader, item in zip(loaders, _listed(data), strict=True)]
 
 
 def _plain(kind: type) -> _Loader:

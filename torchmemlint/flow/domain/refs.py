@@ -386,7 +386,7 @@ def root(reference: Ref) -> Ref:
 
 
 class Point(NamedTuple):
-    """Where something happens: an operation (an entry's function), and the calls that led there, innermost first."""
+    """Where something happens: an operation, or an entry's function; and the calls that led there, innermost first."""
 
     site: Site
     context: Context = ()

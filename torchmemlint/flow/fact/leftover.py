@@ -11,7 +11,7 @@ from torchmemlint.flow.domain.values import Value
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.loading import Load, file_of, outliving
 from torchmemlint.flow.fact.logs import Event, Run
-from torchmemlint.flow.fact.services import PASSES, is_run
+from torchmemlint.flow.fact.services import passes_of
 from torchmemlint.flow.ir.blocks import layout_of
 from torchmemlint.flow.ir.holding import Holding
 from torchmemlint.flow.ir.ops import Op
@@ -66,10 +66,8 @@ def _given(effect: fx.Effect) -> list[Value]:
 
 def _later(run: Run, evidence: Evidence, read: Event, copied: Event) -> Iterator[Event]:
     """Yield what happens after a copy: backward passes, and models that a loop runs."""
-    for event in run.events[run.events.index(copied) :]:
-        effect = event.effect
-        repeated = isinstance(effect, fx.Differentiate) or event.loops - read.loops
-        if type(effect) in PASSES and repeated and is_run(effect, evidence):
+    for event in passes_of(run, evidence, run.events.index(copied)):
+        if isinstance(event.effect, fx.Differentiate) or event.loops - read.loops:
             yield event
 
 

@@ -11,8 +11,8 @@ from torchmemlint.knowledge import services
 def measured(run: Run) -> set[Source]:
     """Return the passes between two looks at the memory in use, with no loop and no backward pass between them.
 
-    What lies between looks further apart is a whole program, of which they give the peak. A network in evaluation mode
-    is measured as it will be used, which needs no graph.
+    Looks that are further apart give the peak of a whole program. A network in evaluation mode is measured as it will
+    be used, which needs no graph.
     """
     found, between = set[Source](), set[Source]()
     begun: Event | None = None

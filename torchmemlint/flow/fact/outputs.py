@@ -14,7 +14,7 @@ from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.fact.places import Places
-from torchmemlint.flow.fact.services import PASSES, is_run
+from torchmemlint.flow.fact.services import passes_of
 from torchmemlint.flow.ir.blocks import is_inside, layout_of, operations
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import CallMethod, Function, GetAttribute, Load, Op, SetItem
@@ -26,13 +26,15 @@ def kept_whole(places: Places, done: Iterable[tuple[Run, Evidence]]) -> Iterator
     """Yield where objects with the tensors of each step pile up whose tensors nothing reads afterwards."""
     for run, evidence in done:
         short = {event.effect.loop.site for event in run.repeats if event.effect.bounded}
-        passes = [event for event in run.events if type(event.effect) in PASSES and is_run(event.effect, evidence)]
-        steps_of = {e.loop.site for event in passes for e in event.around if isinstance(e, fx.Repeat)} - short
+        loops: set[Site] | None = None
         for keep in run.effects(fx.Keep):
             if not is_collection(keep) or keep.stored is not Stored.HOLDER or not keep.point.chain():
                 continue
+            if loops is None:
+                passes = passes_of(run, evidence)
+                loops = {e.loop.site for event in passes for e in event.around if isinstance(e, fx.Repeat)} - short
             whole = _generated(evidence.index, keep)
-            steps = _steps(keep, steps_of) if whole is None else None
+            steps = _steps(keep, loops) if whole is None else None
             returned = run.provenance.ancestors(run.returned, numbers=Numbers.ALL)
             if (steps is None and whole is None) or keep.phi in returned or evidence.is_read(keep.phi):
                 continue

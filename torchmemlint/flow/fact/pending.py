@@ -14,8 +14,9 @@ _WITHOUT_GRAPH = torch_api.METADATA_ATTRIBUTES | {"data"}
 
 
 def pending(index: Index, point: Point) -> frozenset[Doubt]:
-    """Return the doubt about a pass of which something is computed that nothing uses yet."""
-    return frozenset({Doubt.PENDING} if any(_is_pending(index, call) for call in point.chain()[:1]) else ())
+    """Return the doubt about a pass, if nothing uses a value yet that is computed from its result."""
+    calls = point.chain()
+    return frozenset({Doubt.PENDING} if calls and _is_pending(index, calls[0]) else ())
 
 
 def _is_pending(index: Index, made: Op) -> bool:

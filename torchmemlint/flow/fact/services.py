@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.heap import contained
 from torchmemlint.flow.domain.refs import Behind, Object, Point, Ref, root
 from torchmemlint.flow.domain.values import NONE
@@ -24,7 +23,7 @@ from torchmemlint.flow.ir.ops import Call, Function, GetAttribute, Load, Op
 from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import services as known
 
-PASSES = (fx.Differentiate, fx.Forward, fx.Infer, fx.Invoke, fx.InvokeMethod)
+_PASSES = (fx.Differentiate, fx.Forward, fx.Infer, fx.Invoke, fx.InvokeMethod)
 _COUNTING = frozenset({"range", "trange"})
 _TRAINING = frozenset("train fit backward step zero_grad training_step".split())
 
@@ -215,8 +214,7 @@ def _in_loop(engine: Engine, event: Event, shown: _Shown) -> tuple[Each, Point, 
 
 def _shown(engine: Engine, run: Run, evidence: Evidence, loop: fx.Repeat) -> tuple[Each, Point] | None:
     """Return what shows that a loop has one round for each batch, and no other loop in it has."""
-    passes = [event for event in run.events if type(event.effect) in PASSES and loop in event.around]
-    passes = [event for event in passes if is_run(event.effect, evidence)]
+    passes = [event for event in passes_of(run, evidence) if loop in event.around]
     deeper = [e for e in passes if innermost(engine, e) is not loop]
     backward = next((e for e in passes if type(e.effect) is fx.Differentiate), None)
     loaders = engine.index.contracts.names("loaders")
@@ -242,11 +240,14 @@ def innermost(engine: Engine, event: Event) -> fx.Repeat | None:
     return None
 
 
-def is_run(effect: Effect, evidence: Evidence) -> bool:
-    """Is it a backward or forward pass?"""
-    if isinstance(effect, fx.Invoke | fx.InvokeMethod):
-        return evidence.is_pass(effect.result)
-    return True
+def passes_of(run: Run, evidence: Evidence, since: int = 0) -> Iterator[Event]:
+    """Yield the backward and forward passes among the events of a run, from one of these on."""
+    for event in run.events[since:]:
+        effect = event.effect
+        if type(effect) in _PASSES and (
+            not isinstance(effect, fx.Invoke | fx.InvokeMethod) or evidence.is_pass(effect.result)
+        ):
+            yield event
 
 
 def _is_another(run: Run, loop: fx.Repeat, module: Ref) -> bool:

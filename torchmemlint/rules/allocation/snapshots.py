@@ -208,7 +208,7 @@ def _value(formula: Formula, op: Op) -> tuple[Collect | None, Op | None]:
 
 
 def _of_items(formula: Formula, into: Collect, value: Op | None) -> CallMethod | None:
-    """The state of which a comprehension has the items, if it collects the values of these."""
+    """The state whose items a comprehension goes through, if it collects their values."""
     for loop in operations(formula.function.body):
         if isinstance(loop, For) and into in loop.body and isinstance(value, Load):
             items = formula.flow.made.get(loop.source)
