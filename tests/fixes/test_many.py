@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from torchmemlint.config.limits import Limits
+from torchmemlint.engine.garbage import quiet_collector
 from torchmemlint.engine.one_file import Fixing, Profile, check_bytes
 from torchmemlint.rules.registry import all_rules
 
@@ -51,9 +52,10 @@ PROGRAMS: dict[str, Callable[[int], str]] = {
 
 def seconds(text: str, fixing: Fixing, count: int) -> float:
     profile = Profile(CODES, fixing=fixing, unsafe=True, limits=Limits(0, 0, 300, 0))
-    begin = time.process_time()
-    result = check_bytes(text.encode(), Path("a.py"), profile)
-    spent = time.process_time() - begin
+    with quiet_collector():  # as the command does
+        begin = time.process_time()
+        result = check_bytes(text.encode(), Path("a.py"), profile)
+        spent = time.process_time() - begin
     assert (len(result.fixed.applied) if result.fixed is not None else len(result.findings)) == count
     return spent
 
@@ -75,6 +77,6 @@ def test_each_of_thousands_of_fixes_takes_the_same(program: Callable[[int], str]
 @pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=list(PROGRAMS))
 def test_three_thousand_fixes_in_a_function(program: Callable[[int], str]) -> None:
-    """Beside the time that it takes to find them: at most 2 s where nothing else runs."""
+    """They are found a second time, in the fixed text; writing and comparing takes no longer than finding."""
     text = program(3_000)
-    assert seconds(text, Fixing.PREVIEW, 3_000) - seconds(text, Fixing.NONE, 3_000) < 4
+    assert seconds(text, Fixing.PREVIEW, 3_000) < 2.5 * seconds(text, Fixing.NONE, 3_000)
