@@ -124,6 +124,20 @@ def test_as_the_parser_has_it(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("code", "from_start", "expected"),
+    [
+        (b"settings.required_torch.release", False, True),
+        (b"settings.required_torch.release", True, False),
+        (b"torch.zeros(3)", True, True),
+        (b"settings.torch.release", True, True),
+        (b"loss.backward()", True, True),
+    ],
+)
+def test_where_a_name_begins(code: bytes, from_start: bool, expected: bool) -> None:
+    assert names_one(code, (b"torch.", b".backward("), from_start=from_start) is expected
+
+
+@pytest.mark.parametrize(
     ("piece", "expected"),
     [(b"''", True), (b'""""""', True), (b"\\", True), (b"#", False), (b"'''\\", False), (b'"\n', True)],
 )

@@ -106,8 +106,8 @@ def _of_pyproject(text: str) -> Iterator[str]:
     tool = contents.get("tool")
     poetry = tool.get("poetry") if isinstance(tool, Mapping) else None
     named = poetry.get("dependencies") if isinstance(poetry, Mapping) else None
-    torch = named.get("torch") if isinstance(named, Mapping) else None
-    version = torch.get("version") if isinstance(torch, Mapping) else torch
+    required = named.get("torch") if isinstance(named, Mapping) else None
+    version = required.get("version") if isinstance(required, Mapping) else required
     if isinstance(version, str):
         yield f"torch{version}"
 

@@ -62,7 +62,7 @@ class Files:
         def matters(text: str, outside: list[str]) -> bool:
             if any(word in dotted for dotted in outside for word in known.packages):
                 return True
-            return names_one(text.encode("utf-8", "surrogatepass"), named)
+            return names_one(text.encode("utf-8", "surrogatepass"), named, from_start=True)
 
         def files() -> Iterator[Path]:
             return map(Path, self.texts.names() or ())

@@ -55,6 +55,8 @@ CONSTRUCTORS = {
     "BoolTensor": "bool",
 }
 CUTS = frozenset({"detach", "detach_"})
+# Methods and attributes of a tensor that give what has no graph, whatever graph the tensor has.
+GRAPHLESS = CUTS | READERS | DISCRETE | DISCRETE_TYPES | METADATA | METADATA_ATTRIBUTES | {"data"}
 MOVES = frozenset({"to", "cuda"})  # to a device
 # Same elements in another place, dtype, or view: the graph goes through.
 COPIES = frozenset(

@@ -14,8 +14,6 @@ from torchmemlint.rules.told import Told
 from torchmemlint.rules.undetaching import needless_detaching
 from torchmemlint.syntax import statements
 
-_CUTTING = torch_api.CUTS | torch_api.READERS | torch_api.DISCRETE | {"data"}
-
 
 def branching(told: Told) -> ast.If | None:
     """The `if` that a pass stands in a branch of, if all branches do the same with gradients off; None otherwise.
@@ -89,7 +87,7 @@ def _is_cut(statement: ast.stmt) -> bool:
     while value is not None:
         match value:
             case ast.Call(func=ast.Attribute(value=inner, attr=name)) | ast.Attribute(value=inner, attr=name):
-                if name in _CUTTING:
+                if name in torch_api.GRAPHLESS:
                     return True
                 value = inner
             case ast.Subscript(value=inner):

@@ -200,7 +200,7 @@ def _only_runs(statement: ast.stmt, facts: FileFacts, span: Span) -> bool:
     mixed = False  # with something else
     while ast.unparse(node) != wanted:
         match node:
-            case ast.Attribute(value=inner, attr=name) if not (mixed and name in _CUTTING):
+            case ast.Attribute(value=inner, attr=name) if not (mixed and name in torch_api.GRAPHLESS):
                 node = inner
             case ast.Subscript(value=inner) | ast.Call(func=inner):
                 node = inner
@@ -214,9 +214,6 @@ def _only_runs(statement: ast.stmt, facts: FileFacts, span: Span) -> bool:
             case _:
                 return False
     return True
-
-
-_CUTTING = torch_api.CUTS | torch_api.READERS | torch_api.DISCRETE | torch_api.DISCRETE_TYPES | {"data"}
 
 
 def _decorate(told: Told, function: Place, applicability: Applicability) -> Fix | None:

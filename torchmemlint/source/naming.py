@@ -14,12 +14,13 @@ _CLOSING = {  # what ends a string, or is escaped in it
 }
 
 
-def names_one(code: bytes, words: tuple[bytes, ...]) -> bool:
+def names_one(code: bytes, words: tuple[bytes, ...], *, from_start: bool = False) -> bool:
     """Does one of the words stand in the code, also as part of a name? Where it is imported first, that shows at once.
 
-    What f-strings compute counts as text. Nothing is said of what is no program.
+    `from_start`: a name has to begin with the word. What f-strings compute counts as text. Nothing is said of what is
+    no program.
     """
-    imported, wanted = _patterns(words)
+    imported, wanted = _patterns(words, from_start)
     if imported.search(code):
         return True
     position, end = 0, max(code.rfind(word) + len(word) if word in code else 0 for word in words)
@@ -45,6 +46,8 @@ def _end(code: bytes, opening: re.Match[bytes]) -> int:
 
 
 @lru_cache(maxsize=16)
-def _patterns(words: tuple[bytes, ...]) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+def _patterns(words: tuple[bytes, ...], from_start: bool) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     any_of = b"|".join(map(re.escape, words)) or b"(?!)"
-    return re.compile(rb"^(?:import|from) (?:%s)" % any_of, re.MULTILINE), re.compile(any_of)
+    begun = b"|".join((rb"\b" if word[:1].isalnum() else b"") + re.escape(word) for word in words) or b"(?!)"
+    wanted = re.compile(begun if from_start else any_of)
+    return re.compile(rb"^(?:import|from) (?:%s)" % any_of, re.MULTILINE), wanted

@@ -153,6 +153,8 @@ def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: st
                 return tensors.without_graph(frame, state, base, name, point)
             return of(Method.of(holder, name))
         if holder.kind is Kind.OPAQUE:
+            if name in tensors.NO_GRAPH_ATTRIBUTES:  # as a tensor of a library's own class has them
+                return tensors.without_graph(frame, state, base, name, point)
             return base if name == "__dict__" else instances.elsewhere(holder, name, base.graph)
         if holder.kind is Kind.PARTIAL and name in ("args", "keywords"):
             return base  # its items are the arguments that it keeps

@@ -23,7 +23,6 @@ from torchmemlint.knowledge.contracts import Contracts
 
 _Called = ops.Call | ops.CallMethod
 _Seen = tuple[tuple[Formula, Temp], ...]  # values that led to one
-_NUMBERS = torch_api.READERS | torch_api.DISCRETE | torch_api.METADATA | torch_api.CUTS  # what has no graph
 _IS_ON = {Mode.ON: True, Mode.WANTED: True, Mode.OFF: False}
 _ASKING = "requires_grad"
 
@@ -157,9 +156,7 @@ class Asking:
         match op:
             case ops.Constant() | ops.Compare() | ops.Format() | ops.Import():
                 return False
-            case ops.CallMethod(name=name) if name in _NUMBERS:
-                return False
-            case ops.GetAttribute(name=name) if name in torch_api.METADATA_ATTRIBUTES or name == "data":
+            case ops.CallMethod(name=name) | ops.GetAttribute(name=name) if name in torch_api.GRAPHLESS:
                 return False
             case ops.Make(entries=entries):
                 return self._any(formula, [entry.temp for entry in entries], seen)

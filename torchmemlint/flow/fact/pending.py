@@ -8,9 +8,7 @@ from torchmemlint.flow.ir.defuse import DefUse, definitions, operands
 from torchmemlint.flow.ir.ops import Bind, Call, CallMethod, GetAttribute, Load, Op, Operate
 from torchmemlint.flow.ir.places import Scope, Temp
 from torchmemlint.flow.names.index import Index
-from torchmemlint.knowledge import operations, torch_api
-
-_WITHOUT_GRAPH = torch_api.METADATA_ATTRIBUTES | {"data"}
+from torchmemlint.knowledge import torch_api
 
 
 def pending(index: Index, point: Point) -> frozenset[Doubt]:
@@ -47,10 +45,6 @@ def _comes_from(index: Index, flow: DefUse, bind: Bind, made: Op) -> bool:
 
 def _ends(index: Index, op: Op) -> bool:
     """Does what an operation gives have no graph?"""
-    if isinstance(op, GetAttribute):
-        return op.name in _WITHOUT_GRAPH
-    if not isinstance(op, CallMethod):
+    if not isinstance(op, CallMethod | GetAttribute):
         return False
-    known = operations.method(op.name)
-    reads = index.contracts.names("reads").has_method(op.name)
-    return reads or op.name in torch_api.CUTS or (known is not None and known.discrete)
+    return op.name in torch_api.GRAPHLESS or index.contracts.names("reads").has_method(op.name)
