@@ -78,7 +78,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     frame, state = site.frame, site.state
     sources = graph_of(state, base)
     if name == "backward":
-        backward(site, sources | sources_of(state, site.arguments.positional[:1]))
+        run_backward(site, sources | sources_of(state, site.arguments.positional[:1]))
         return PLAIN
     if name == "requires_grad_":
         return _requires(site, base)
@@ -249,7 +249,7 @@ def with_indices(site: CallSite, values: Value) -> Value:
     return containers.record(site, "values and indices", {"values": values, "indices": indices})
 
 
-def backward(
+def run_backward(
     site: CallSite,
     sources: frozenset[Source],
     first: int = 1,

@@ -113,7 +113,7 @@ def _gradient(site: CallSite) -> Value:
     gradients.use_of_all(site.frame, state, [site.value(1, "inputs")], site.point)
     ends = sources_of(state, [site.value(1, "inputs")])
     sources = ends | sources_of(state, [site.value(0, "outputs")])
-    creates = tensors.backward(site, sources, 3, False, ends)
+    creates = tensors.run_backward(site, sources, 3, False, ends)
     box = containers.made(site, Kind.LIST, "gradients")
     if creates:
         graph = computed(site.frame, state, sources, site.point)
@@ -138,7 +138,7 @@ def _derivative(position: int) -> Model:
 def _backward(site: CallSite) -> Value:
     """`torch.autograd.backward(tensors, ...)`."""
     sources = sources_of(site.state, [site.value(0, "tensors")])
-    tensors.backward(site, sources, 2)
+    tensors.run_backward(site, sources, 2)
     return PLAIN
 
 
