@@ -48,6 +48,13 @@ def test_a_graph_that_may_be_kept_is_a_guess_with_some_doubts(doubts: tuple[Doub
 
 
 @pytest.mark.parametrize(
+    ("doubts", "guess"), [((), False), ((Doubt.CUT,), False), ((Doubt.CUT, Doubt.RESET), True), ((Doubt.READER,), True)]
+)
+def test_backward_has_run_through_what_cannot_be_differentiated_later(doubts: tuple[Doubt, ...], guess: bool) -> None:
+    assert is_guess(frozenset(doubts), Claim.SPENT) is guess
+
+
+@pytest.mark.parametrize(
     ("doubts", "guess"),
     [
         ((), False),

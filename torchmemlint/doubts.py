@@ -89,6 +89,7 @@ class Claim(enum.Enum):
     """What a finding claims: doubts weigh differently for each."""
 
     KEPT = "a graph is kept"
+    SPENT = "a graph is kept through which backward has run"
     WASTED = "a pass records one for nothing"
     BACKWARD = "a backward pass keeps or waits for more than it needs"
     HELD = "something is held that nothing needs"
@@ -118,6 +119,7 @@ _GUESSES_OF_KEPT = frozenset(  # whether there is a graph at all, whether others
         Doubt.LAYERS,
     }
 )
+_GUESSES_OF_SPENT = _GUESSES_OF_KEPT - {Doubt.CUT}  # nothing that follows can differentiate it once more
 _GUESSES_OF_PASSES = (
     frozenset({Doubt.METHOD}),  # most methods of networks that are not forward compute other things
     frozenset({Doubt.MODE}),  # who has a switch for gradients turns them off to evaluate
@@ -166,7 +168,8 @@ def is_guess(doubts: frozenset[Doubt], claim: Claim) -> bool:
         return not doubts.isdisjoint(_GUESSES_OF_BACKWARDS)
     if claim is Claim.HELD:
         return Doubt.WANTED in doubts  # who holds it may have a reason that was not seen
-    return len(doubts - _SLIGHT) > 1 or not doubts.isdisjoint(_GUESSES_OF_KEPT)
+    guesses = _GUESSES_OF_SPENT if claim is Claim.SPENT else _GUESSES_OF_KEPT
+    return len(doubts - _SLIGHT) > 1 or not doubts.isdisjoint(guesses)
 
 
 def ordered(doubts: Iterable[Doubt]) -> tuple[Doubt, ...]:

@@ -67,8 +67,7 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     wanted.sort(key=lambda case: (case.code in _KEPT, case.code in _KEPT and case.advice))  # passes, then what grows
     wanted = [case for case in wanted if case.code not in _APART and not _shows(facts, case)]
     for report in (_Report(facts, case) for case in wanted):
-        claim = Claim.KEPT if report.case.code in _KEPT else Claim.WASTED
-        if report.is_told_by(told) or is_guess(report.doubts, claim):
+        if report.is_told_by(told) or is_guess(report.doubts, _claim(report.case)):
             continue
         causes = report.causes(told)
         if not causes:
@@ -83,6 +82,13 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     yield from (finding for case, finding in told_apart if not any(_asks_in_vain(case, other) for other in shown))
     yield from (finding for finding, told in told_of if told.case.code in _KEPT)
     yield from merged((finding, told) for finding, told in told_of if told.case.code in _WASTED)
+
+
+def _claim(case: Case) -> Claim:
+    if case.code not in _KEPT:
+        return Claim.WASTED
+    grows = not case.advice and case.code != "TML104"  # what is carried is differentiated each time
+    return Claim.SPENT if case.spent and grows else Claim.KEPT
 
 
 def _tell(told: Told) -> Finding | None:

@@ -8,7 +8,19 @@ from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, State
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.memory import bare, computed, sources_of, unsettle
-from torchmemlint.flow.domain.refs import Derived, Graph, Leaf, Object, Point, Ref, Result, Source, root
+from torchmemlint.flow.domain.refs import (
+    NO_PATH,
+    Behind,
+    Derived,
+    Graph,
+    Leaf,
+    Object,
+    Point,
+    Ref,
+    Result,
+    Source,
+    root,
+)
 from torchmemlint.flow.domain.values import Value, join, symbol
 from torchmemlint.flow.models import containers, gradients, library, tensors
 from torchmemlint.flow.models.handing import hand_over_in
@@ -42,7 +54,7 @@ def unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
         return Value(graph=computed(frame, state, given, site.point), open=True)
     hand_over_in(frame, state, receiver, site.arguments.all(), site.point)
     result = _new_result(frame, state, site.point)
-    evaluating = gradients.is_evaluating(state, receiver)
+    evaluating = gradients.is_evaluating(state, receiver) or gradients.is_evaluating(state, _named(receiver, name))
     unsettle(state, receiver)
     if not frame.entry:
         _outdate(state, receiver, frame.machine.index.stored)
@@ -54,6 +66,11 @@ def unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
     if not tensors_too.graph or not of_tensors:
         return found
     return join(found, tensors.method(site, tensors_too, name))
+
+
+def _named(receiver: Value, name: str) -> Value:
+    """Return the part of a receiver that a call of a method is one of, if a network was stored there."""
+    return Value(frozenset(Behind.of(r, name) for r in receiver.refs if r.depth < NO_PATH))
 
 
 def _outdate(state: State, handed: Value, stored: set[str]) -> None:

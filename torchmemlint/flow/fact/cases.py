@@ -251,6 +251,14 @@ class Cases:
             yield replace(case, doubts=known | {Doubt.BY_NAME}, unmade=False)
         elif ways != {Calling.QUIET} or len(files) > _MOST_CALLERS:
             yield case
+        elif any(self._records(file, method, pulse) for file in files):
+            yield replace(case, doubts=doubts | {Doubt.BY_NAME}, unmade=False)
+
+    def _records(self, file: Path, method: str, pulse: Callable[[], None] | None) -> bool:
+        """Does a file call a method whose code was not run, and turn no gradients off?"""
+        if any(method in one.calling for one in self._outcomes_on(file, pulse)):
+            return False
+        return not any(word in self.sources.text(file) for word in self._known.off.last_parts)
 
     def _where_kept(self, case: Case, path: Path, pulse: Callable[[], None] | None) -> Iterator[Case]:
         """Yield a case at the first place that keeps nothing which is wanted where it is called otherwise."""

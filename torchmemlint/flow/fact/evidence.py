@@ -164,18 +164,18 @@ class Evidence:
         self.readings[Reading.MEASURED] = measured(run)
 
     def _detached_callees(self) -> set[Ref]:
-        """Return networks: called, and detached beside training or for an array, with no trained graph in it."""
+        """Return networks, and what is given some: detached beside training or for an array, no trained graph in it."""
         arrays = self.methods.operands(self.detached & stripped(self.run))  # of methods, only these show something
         called = self.methods.operands(self.detached) if self.differentiated else arrays
         calls = self.run.unseen() if called else ()
         shown = (one for one in calls if one.result in (called if isinstance(one, fx.Invoke) else arrays))
-        return set[Ref]().union(*(self.callees[call.result] for call in shown if self._may_run(call)))
+        return set[Ref]().union(*(self.callees[call.result] for call in shown if self._may_run(call, arrays)))
 
-    def _may_run(self, call: fx.Invoke | fx.InvokeMethod) -> bool:
-        arguments = call.arguments.all()
-        given = {s for value in arguments for s in value.graph if self._is_called(s)}
-        runs = any(r in self.called or self.is_known(r) for value in arguments for r in value.refs)
-        return given.isdisjoint(self.differentiated) and not runs and self.methods.may_run(call, self.made, self.run)
+    def _may_run(self, call: fx.Invoke | fx.InvokeMethod, arrays: set[Source]) -> bool:
+        values = call.arguments.all()
+        given = {s for value in values for s in value.graph if self._is_called(s)}
+        others = call.result not in arrays and any(r in self.called or self.is_known(r) for v in values for r in v.refs)
+        return given.isdisjoint(self.differentiated) and not others and self.methods.may_run(call, self.made, self.run)
 
     def is_network(self, reference: Ref) -> bool:
         """Is it a network, for certain or by its use?"""

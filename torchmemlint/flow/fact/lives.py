@@ -16,6 +16,7 @@ from torchmemlint.flow.domain.refs import (
     Globals,
     Graph,
     Input,
+    Key,
     Loop,
     Object,
     Point,
@@ -113,16 +114,24 @@ def _choose(engine: Engine, cls: Class, state: State, receiver: Ref) -> None:
 def _filled(engine: Engine, cls: Class, state: State, receiver: Ref) -> State:
     """Return the state in which a method is called: what the constructor leaves None was filled, or was not.
 
-    That is so where something is assigned to it outside of constructors: by another method, or from outside.
+    That is so where something is assigned to it outside of constructors: by another method, or from outside. What the
+    class leaves None is alike.
     """
-    empty = [name for name, held in state.heap.edges(receiver).items() if held == NONE and name in engine.index.stored]
+    own = {**_of_classes(engine, cls, state), **state.heap.edges(receiver)}
+    empty = [name for name, held in own.items() if held == NONE and name in engine.index.stored]
     found = state.copy()
     for method in _storing(engine, cls, empty):
         found = _after(engine, cls, method, receiver, found, empty)
     for name in empty:
-        if found.heap.get(receiver, name) == NONE and isinstance(receiver, Object):
+        if found.heap.get(receiver, name) in (None, NONE) and isinstance(receiver, Object):
             found.heap.put(receiver, name, join(NONE, instances.elsewhere(receiver, name, NO_SOURCES)))
     return found
+
+
+def _of_classes(engine: Engine, cls: Class, state: State) -> dict[Key, Value]:
+    """Return the attributes of a class and of its bases, the nearest ones."""
+    classes = [ClassRef.of(one, Globals.of(one.unit.name)) for one in reversed(engine.index.order(cls))]
+    return {key: held for one in classes for key, held in state.heap.edges(one).items()}
 
 
 def _storing(engine: Engine, cls: Class, names: Iterable[str]) -> list[Function]:

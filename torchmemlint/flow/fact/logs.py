@@ -102,7 +102,7 @@ class Run:
     def is_plain(self, value: Value) -> bool:
         """Is it a constant, or a container of such?"""
         boxes = (type(r) is Object and r.kind in BOXES for r in contained(self.state, (value,)))
-        return value.known or (bool(value.refs) and all(boxes))
+        return value.known or (bool(value.refs) and all(boxes) and not reached(self.state, value))
 
     def met(self, kind: type[E]) -> Iterator[tuple[Event, E]]:
         """Yield the events of one kind, in order, each with what happened."""
