@@ -159,6 +159,23 @@ def test_callers_that_are_not_run_turn_no_gradients_off(tmp_path: Path) -> None:
     assert Doubt.BY_NAME in finding.doubts
 
 
+def test_what_is_kept_of_a_check_rests_on_callers_that_are_not_run(tmp_path: Path) -> None:
+    """They may turn gradients off, too, before they are checked again."""
+    files = {
+        "engine.py": ENGINE,
+        "quiet.py": QUIET,
+        "statistics.py": STATISTICS,
+        "parts.py": "class Points:\n    pass\n",
+    }
+    for path, text in files.items():
+        (tmp_path / path).write_text(text, encoding="utf-8")
+    project = Project(tmp_path)
+
+    check_text(ENGINE, tmp_path / "engine.py", CODES, project)
+
+    assert tmp_path / "statistics.py" in {one.path for one in project.context(tmp_path / "engine.py")}
+
+
 def test_callers_that_all_turn_gradients_off_say_so(tmp_path: Path) -> None:
     assert check(tmp_path, "engine.py", {"engine.py": ENGINE, "quiet.py": QUIET}) == []
 

@@ -160,7 +160,8 @@ class Cases:
         for method in self._asked.get(path, ()):
             yield Outcome(asked=frozenset({f".{method}("}))
             for group in (group for file in self._callers(method) for group in self._imports.groups(file)):
-                yield self._outcomes.get(group, Outcome())
+                found = self._outcomes.get(group, Outcome())
+                yield found if found.files else Outcome(files=frozenset(group))  # which was read, and not run
 
     def is_whole(self, path: Path) -> bool:
         """Was there no more to run in a file than its share of work allows, as far as it was asked for?"""
