@@ -275,22 +275,23 @@ class Layout:
                     opening, closing = leaf.partner, leaf
 
 
+def first_of_value(leaves: Sequence[Leaf]) -> int:
+    """The number of the first leaf behind a statement's keyword or its last `=`; 0 without any."""
+    if leaves[0].text not in _KEYWORDS:
+        signs = [n for n, leaf in enumerate(leaves) if not leaf.depth and _ASSIGNING.fullmatch(leaf.text)]
+        return 1 + max(signs, default=-1)
+    if any(leaf.text == "for" for leaf in leaves[:2]):
+        return next((n + 1 for n, leaf in enumerate(leaves) if leaf.text == "in" and not leaf.depth), len(leaves))
+    return 1
+
+
 def _with_optional_brackets(leaves: Sequence[Leaf]) -> list[Leaf]:
     """The leaves, with brackets that may be written around the value of a statement."""
-    first = 0
-    last = len(leaves)
-    if leaves[0].text in _KEYWORDS:
-        first = 1
-        if any(leaf.text == "for" for leaf in leaves[:2]):
-            first = next((n + 1 for n, leaf in enumerate(leaves) if leaf.text == "in" and not leaf.depth), last)
-        if leaves[-1].text == ":":
-            last -= 1
-    else:
-        first = 1 + max(
-            (n for n, leaf in enumerate(leaves) if not leaf.depth and _ASSIGNING.fullmatch(leaf.text)), default=-1
-        )
-        if not first:
-            return list(leaves)
+    first, last = first_of_value(leaves), len(leaves)
+    if leaves[0].text in _KEYWORDS and leaves[-1].text == ":":
+        last -= 1
+    if not first:
+        return list(leaves)
     if first >= last:
         return list(leaves)
     value = list(leaves[first:last])

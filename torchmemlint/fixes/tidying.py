@@ -11,17 +11,16 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace as replace_fields
-from itertools import groupby
 
 from torchmemlint.config.formatting import USUAL, Formatting
+from torchmemlint.fixes.aligning import broken_at_commas, columns, comment_in_its_column
 from torchmemlint.fixes.edits import BOM, Replacement, composed, newline_of, replace
 from torchmemlint.fixes.identity import Change
 from torchmemlint.fixes.layout import Layout
-from torchmemlint.fixes.leaves import OPENING, Leaf, Statement, statements, width
+from torchmemlint.fixes.leaves import Leaf, Statement, statements, width
 from torchmemlint.immutable import immutable
 
-_LONGEST = 120  # of lines that a file may set an example with
-_LONG = 100  # a file with lines that long has no usual length
+_LONG, _LONGEST = 100, 120  # what is usual besides, in a file with lines about that long
 _CLOSED = re.compile(r"\n\s*[)\]}]")
 _QUOTED = re.compile(r"""(?<!["\w])"([^"'\\{}\n]*)"(?!")""")  # a string that needs no other quotes, and is no f-string
 _STRING = re.compile(r"""(?<!['"\w])(['"])[^'"\\\n]*\1(?!['"])""")
@@ -118,12 +117,13 @@ def _laid_out(change: Change, formatting: Formatting) -> Iterator[Replacement]:
     old_text, new_text = (_with_line_feeds(text) for text in (change.before, change.after))
     newline = newline_of(change.after)
     old, new = statements(old_text), statements(new_text)
-    habits = _Habits.of(old, old_text, formatting)
+    usual = formatting.length
     if not formatting.is_said:
         step = _step(old) or formatting.step
         formatting = replace_fields(formatting, length=_own_length(old, old_text, formatting), step=step)
     elif _is_laid_out_as_usual(old, old_text, formatting):
         formatting = replace_fields(formatting, length=USUAL.length)
+    habits = _Habits.of(old, old_text, formatting, usual)
     starts = [one.start for one in old]
     for statement in _touched(change, new):
         before = _former(change, statement, old, starts)
@@ -133,18 +133,31 @@ def _laid_out(change: Change, formatting: Formatting) -> Iterator[Replacement]:
 
 @immutable()
 class _Habits:
-    """How people have written a file: the columns of its longest line, and if brackets close on lines of their own."""
+    """How people have written a file: the columns of its longest line, and where broken statements have brackets."""
 
+    usual: int  # columns at most, where nothing else shows
     longest: int
-    closes_alone: bool
+    is_formatted: bool  # most of what is broken is as a formatter breaks it, or nothing is
+    closes_alone: bool  # brackets close on lines of their own, in most of what is broken
 
     @classmethod
-    def of(cls, found: Sequence[Statement], text: str, formatting: Formatting) -> _Habits:
+    def of(cls, found: Sequence[Statement], text: str, formatting: Formatting, usual: int) -> _Habits:
         """Read off the statements of a file; a length that the project says stands."""
-        longest = 0 if formatting.is_said else max(map(_columns, text.split("\n")))
+        longest = 0 if formatting.is_said else max(map(columns, text.split("\n")))
         longest = max(longest, _LONGEST) if longest >= _LONG else longest
-        broken = [one.text(text) for one in found if "\n" in one.text(text) and one.leaves and one.leaves[-1].closes]
-        return cls(longest, formatting.is_said or not broken or any(_CLOSED.search(one) for one in broken))
+        broken = [one for one in found if one.leaves and "\n" in one.text(text)]
+        formatted = sum(_layout_of(one, text, formatting) is not None for one in broken)
+        closing = [one.text(text) for one in broken if any(leaf.closes for leaf in one.leaves[-2:])]
+        alone = sum(_CLOSED.search(one) is not None for one in closing)
+        return cls(usual, longest, 2 * formatted >= len(broken), 2 * alone >= len(closing))
+
+
+def _layout_of(statement: Statement, text: str, formatting: Formatting) -> Layout | None:
+    """The layout that a statement has: of black, or of ruff; None of another one."""
+    was = statement.text(text).replace(" \n", "\n")
+    usual = formatting.is_black
+    layouts = [Layout(formatting.length, black=black, step=formatting.step) for black in (usual, not usual)]
+    return next((one for one in layouts if written(one.lay_out(statement)) == was), None)
 
 
 def _step(found: Sequence[Statement]) -> str:
@@ -164,7 +177,7 @@ def _own_length(found: Sequence[Statement], text: str, formatting: Formatting) -
         if one.is_plain and "\n" not in own and longest < (length := _widest(one, text)):
             lines = layout.lay_out(one)
             longest = length if lines is not None and len(lines) > 1 else longest
-    return longest
+    return next((one for one in (formatting.length, _LONG, _LONGEST) if longest <= one), longest)
 
 
 def _is_laid_out_as_usual(found: Sequence[Statement], text: str, said: Formatting) -> bool:
@@ -224,70 +237,31 @@ def _gaps(
     statement: Statement, before: Statement | None, old_text: str, text: str, formatting: Formatting, habits: _Habits
 ) -> Iterator[Replacement]:
     """Yield what lays out a statement; by the file's `habits`, if no formatter has done so before."""
-    limit, usual = formatting.length, formatting.is_black
-    layouts = [Layout(limit, black=black, step=formatting.step) for black in (usual, not usual)]
+    limit = formatting.length
     if before is not None and before.is_plain:
-        was = before.text(old_text).replace(" \n", "\n")
-        layout = next((one for one in layouts if written(one.lay_out(before)) == was), None)
-        if layout is not None and ("\n" in was or habits.closes_alone):
+        layout = _layout_of(before, old_text, formatting)
+        if layout is not None and ("\n" in before.text(old_text) or habits.is_formatted):
             yield from _between(layout.lay_out(statement), text, statement)
             return
+    if before is not None and (gaps := tuple(comment_in_its_column(before, old_text, statement, text))):
+        yield from gaps
+        return
     widest = 0 if before is None else _widest(before, old_text)
+    longest = max(limit, habits.longest)
     if "\n" in statement.text(text):
-        yield from _broken_at_commas(statement, text, max(limit, widest, habits.longest))
-    elif widest <= limit and max(limit, habits.longest) < _widest(statement, text) and not habits.closes_alone:
-        yield from _broken_at_commas(statement, text, max(limit, habits.longest))
-    elif widest <= limit and max(limit, habits.longest) < _widest(statement, text):
-        lines = layouts[0].lay_out(statement)
+        yield from broken_at_commas(statement, text, max(longest, widest))
+    elif widest <= habits.usual and longest < _widest(statement, text):
+        if not habits.closes_alone:
+            yield from broken_at_commas(statement, text, longest)
+            return
+        lines = Layout(limit, black=formatting.is_black, step=formatting.step).lay_out(statement)
         if all(width(row) <= limit for row in (statement.indent + (written(lines) or "")).split("\n")):
             yield from _between(lines, text, statement)
 
 
-def _broken_at_commas(statement: Statement, text: str, limit: int) -> Iterator[Replacement]:
-    """Yield what breaks lines of a statement that are too long, at a comma: the rest aligned with what it follows."""
-    rows = groupby(statement.leaves, key=lambda leaf: text.rfind("\n", 0, leaf.start) + 1)
-    for start, row in rows:
-        end = text.find("\n", start)
-        leaves = list(row)
-        if _columns(text[start : end if end >= 0 else len(text)]) <= limit:
-            continue
-        fitting = [n for n, leaf in enumerate(leaves[:-1]) if width(text[start : leaf.end].expandtabs(4)) <= limit]
-        commas = [n for n in fitting if leaves[n].text == ","]
-        if not commas:
-            continue
-        depth = min(leaves[n].depth for n in commas)
-        number = max(n for n in commas if leaves[n].depth == depth)
-        at = _column_behind_bracket(statement, leaves[number], text)
-        before = text[slice(*at)] if at is not None else text[start : leaves[0].start]
-        aligned = "".join(one if one in "\t " else " " for one in before)
-        yield Replacement(leaves[number].end, leaves[number + 1].start, f"\n{aligned}")
-
-
-def _column_behind_bracket(statement: Statement, comma: Leaf, text: str) -> tuple[int, int] | None:
-    """Where the row begins and the bracket ends that a comma stands in; None if that row ends with a bracket."""
-    opened: list[int] = []
-    for number, leaf in enumerate(statement.leaves):
-        if leaf is comma:
-            break
-        if leaf.opens:
-            opened.append(number)
-        elif leaf.closes and opened:
-            opened.pop()
-    if not opened:
-        return None
-    bracket = statement.leaves[opened[-1]]
-    if text[bracket.start : text.find("\n", bracket.start)].rstrip().endswith(tuple(OPENING)):
-        return None
-    return text.rfind("\n", 0, bracket.start) + 1, bracket.end
-
-
 def _widest(statement: Statement, text: str) -> int:
     whole = statement.indent + text[statement.start : statement.end + len(statement.comment)]
-    return max(map(_columns, whole.split("\n")))
-
-
-def _columns(row: str) -> int:
-    return width(row.rstrip().expandtabs(4))
+    return max(map(columns, whole.split("\n")))
 
 
 def written(lines: Sequence[tuple[str, Sequence[Leaf]]] | None) -> str | None:
