@@ -41,6 +41,10 @@ PUT = {
     "kept[len(kept) :] = [loss]": "kept[len(kept) :] = [loss.detach()]",
     "known |= {len(known): loss}": "known |= {len(known): loss.detach()}",
     "kept += (loss,)": "kept += (loss.detach(),)",
+    "totals[0] += loss.item() if len(x) > 3 else loss": ("totals[0] += loss.item() if len(x) > 3 else loss.detach()"),
+    "totals[0] += loss * 2 if len(x) > 3 else loss": (
+        "totals[0] += (loss * 2).detach() if len(x) > 3 else loss.detach()"
+    ),
     "kept[len(kept) :] = (loss for _ in range(1))": None,
     "kept += [loss for _ in range(2)]": None,
     "kept += [loss, loss]": None,
@@ -77,3 +81,72 @@ def train(loader):
 
 train(torch.utils.data.DataLoader(torch.ones(8, 3)))
 """
+
+
+def test_a_list_that_may_hold_a_graph_is_not_detached() -> None:
+    text = """
+import torch
+from torch import nn
+
+
+class Learner:
+    def __init__(self, model, loader):
+        self.model, self.loader, self.optimizer = model, loader, torch.optim.SGD(model.parameters(), 0.1)
+        self.notes = []
+
+    def fit(self):
+        for x, y in self.loader:
+            loss = (self.model(x) - y).square().mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            self.notes = added(self.notes, loss)
+
+
+def added(notes, note):
+    notes += [note]
+    return notes
+"""
+    found = check_text(text, Path("train.py"), frozenset({"TML101", "TML102", "TML103", "TML104"}))
+    assert found
+    assert all(one.fix is None or not one.fix.edits for one in found)
+
+
+CARRIED = """
+import torch
+from torch import nn
+
+
+def train(model, loader, scaler, optimizer, choice):
+    for x, y in loader:
+        {before}
+        {carried}
+        loss = (out - y).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def main(loader, scaler, choice):
+    model = nn.LSTMCell(4, 4)
+    train(model, loader, scaler, torch.optim.SGD(model.parameters(), 0.1), choice)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "carried", "fixed"),
+    [
+        (
+            "if choice == 1:\n            out, _ = model(x)\n        elif choice == 2:\n            out, _ = model(-x)",
+            "out = scaler.undone(out)",
+            None,
+        ),
+        ("out = y if x is None else model(x)[0]", "out = scaler.undone(out)", None),
+        ("if x is loader[0]:\n            h = None", "out, h = model(x, h)", "out, h = model(x, h.detach())"),
+    ],
+)
+def test_what_an_iteration_made_itself_is_not_detached(before: str, carried: str, fixed: str | None) -> None:
+    text = CARRIED.format(before=before, carried=carried)
+    found = check_text(text, Path("train.py"), frozenset({"TML104"}))
+    made = [apply_edits(text, one.fix.edits) for one in found if one.fix is not None and one.fix.edits]
+    assert made == ([] if fixed is None else [CARRIED.format(before=before, carried=fixed)])

@@ -313,6 +313,13 @@ class _Report(Told):
         if case.backward is not None:
             yield self.link(case.backward, "backward frees the activations, the graph's nodes stay")
 
+    def _is_of_this_iteration(self) -> bool:
+        """Do statements before the one that carries a graph on begin such graphs, and not the statement itself?"""
+        loop, own = self.case.loop, self.statement
+        rows = {place.span[0] for place in self.case.graphs if place.path == self.case.place.path}
+        before = loop is not None and any(loop.span[0] <= row < own.start.row for row in rows)
+        return before and not any(own.start.row <= row <= own.end.row for row in rows)
+
     def _fix(self) -> Fix | None:
         """A fix, safe where the case is certain and nothing else is changed by it."""
         case = self.case
@@ -323,7 +330,7 @@ class _Report(Told):
         if piece is None:
             return None
         if case.code == "TML104":
-            return detach_given(piece, self.span) if case.spent else None
+            return detach_given(piece, self.span) if case.spent and not self._is_of_this_iteration() else None
         if case.stored is Stored.HOLDER:
             return None
         if case.how is How.OUTPUT:

@@ -99,13 +99,30 @@ def offered(title: str, applicability: Applicability, edits: tuple[Edit, ...]) -
 
 
 def call_method(site: Site, method: str) -> tuple[Edit, ...]:
-    """Edits that put `.method()` behind an expression, with parentheses where it needs them."""
+    """Edits that put `.method()` behind an expression, with parentheses where it needs them.
+
+    Of `a if test else b` behind each of the two that is no number.
+    """
     node = site.node
     span = site.span
+    if isinstance(node, cst.IfExp):
+        return tuple(
+            edit
+            for one in (node.body, node.orelse)
+            if not _is_number(one)
+            for edit in call_method(Site(site.piece, one), method)
+        )
     atoms = cst.Name | cst.Attribute | cst.Call | cst.Subscript | cst.List | cst.Dict | cst.ListComp
     if isinstance(node, atoms):
         return (Edit(Span(span.end, span.end), f".{method}()"),)
     return (Edit(Span(span.start, span.start), "("), Edit(Span(span.end, span.end), f").{method}()"))
+
+
+def _is_number(node: cst.BaseExpression) -> bool:
+    match node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("item")) | cst.Name("float" | "int")) | cst.BaseNumber():
+            return True
+    return False
 
 
 def detach_fix(site: Site, *, safe: bool = True) -> Fix:

@@ -21,7 +21,7 @@ from torchmemlint.flow.domain.effects import (
     Repeat,
     Use,
 )
-from torchmemlint.flow.domain.heap import Mode, ModeOf, State
+from torchmemlint.flow.domain.heap import BOXES, Mode, ModeOf, State
 from torchmemlint.flow.domain.manners import GOING_ON, Reading, Stored
 from torchmemlint.flow.domain.provenance import Provenance
 from torchmemlint.flow.domain.refs import (
@@ -158,8 +158,8 @@ class Frame:
         return value.constant is SOLE and not value.open and value.refs <= self.tensors
 
     def kind(self, value: Value) -> Stored:
-        """Return what a place keeps that a value is put into."""
-        if not value.graph:
+        """Return what a place keeps that a value is put into; what may be a list or so is not detached."""
+        if not value.graph or any(type(one) is Object and one.kind in BOXES for one in value.refs):
             return Stored.HOLDER
         return Stored.TENSOR if self.is_tensor(value) else Stored.GRAPH
 

@@ -12,6 +12,7 @@ from torchmemlint.rules.findings import offered
 from torchmemlint.rules.told import Told
 from torchmemlint.syntax import cst
 from torchmemlint.syntax.text import shortened, text_of
+from torchmemlint.syntax.walking import inside
 
 
 class HostThenDevice(TellingRule):
@@ -42,13 +43,14 @@ def _device(moved: WrittenCall | None) -> str:
 
 def _fix(told: Told, created: WrittenCall | None, device: str) -> Fix:
     creating, moved = told.about(Creating), told.call
-    edits = _edits(moved, created, device) if creating.same_place else ()
+    exact = creating.exact
+    edits = _edits(moved, created, device, exact=exact) if creating.same_place else ()
     if edits:
-        edits += tuple(edit for alike in beside(told) for edit in _edits(*alike, device))
+        edits += tuple(edit for alike in beside(told) for edit in _edits(*alike, device, exact=exact))
     return offered("Pass `device=`", Applicability.SAFE if creating.exact else Applicability.UNSAFE, edits)
 
 
-def _edits(moved: WrittenCall | None, created: WrittenCall | None, device: str) -> tuple[Edit, ...]:
+def _edits(moved: WrittenCall | None, created: WrittenCall | None, device: str, *, exact: bool) -> tuple[Edit, ...]:
     if moved is None or created is None:
         return ()
     written, (module, _, name) = created.piece.written, created.callee.rpartition(".")
@@ -58,10 +60,25 @@ def _edits(moved: WrittenCall | None, created: WrittenCall | None, device: str) 
     filling = cst.ensure_type(moved.node.func, cst.Attribute).value
     zeroed = dtype is not None and _zeroes(filling, created.node)
     kept = created.piece.span(created.node if zeroed else filling)
-    given = created.adding(f"dtype={module}.{dtype}, device={device}" if dtype else f"device={device}")
+    last, converted = _converted(moved) if exact and dtype is None else (moved.node, "")
+    kind = f"{module}.{dtype}" if dtype else converted if created.argument("dtype") is None else ""
+    last = last if kind else moved.node
+    given = created.adding(f"dtype={kind}, device={device}" if kind else f"device={device}")
     factory = f"{module}.{'zeros' if zeroed else 'empty'}"
     made = created.replacing(created.node.func, factory) if dtype is not None else ()
-    return (*made, *given, Edit(Span(kept.end, moved.span.end), ""))
+    return (*made, *given, Edit(Span(kept.end, created.piece.span(last).end), ""))
+
+
+def _converted(moved: WrittenCall) -> tuple[cst.Call, str]:
+    """The call that gives what is moved the type of another tensor, `.to(x.dtype)`, and that type; "" without one."""
+    for call in inside(moved.piece.module):
+        match call:
+            case cst.Call(
+                func=cst.Attribute(value=inner, attr=cst.Name("to")),
+                args=[cst.Arg(value=cst.Attribute(attr=cst.Name("dtype")) as dtype)],
+            ) if inner is moved.node and "#" not in moved.piece.written(call)[len(moved.piece.written(inner)) :]:
+                return call, text_of(dtype)
+    return moved.node, ""
 
 
 def _zeroes(filling: cst.BaseExpression, made: cst.Call) -> bool:
