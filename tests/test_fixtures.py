@@ -23,8 +23,10 @@ import pytest
 from tests.words import banned, complaints
 from torchmemlint.config.formatting import formatting
 from torchmemlint.doubts import OF_WORTH, Confidence, Doubt
+from torchmemlint.engine.one_file import Profile, report_of
 from torchmemlint.findings import Applicability, Finding
 from torchmemlint.fixes.apply import FixResult, fix_text
+from torchmemlint.fixes.graphs import Arrivals
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.registry import all_rules, by_code
 
@@ -111,8 +113,14 @@ def fix(path: Path, text: str) -> FixResult:
         check(path, text),
         lambda changed: check(path, changed),
         unsafe=not has_safe_fix(path),
+        arriving=lambda changed: arriving(path, changed),
         formatting=formatting(path.parent),
     )
+
+
+def arriving(path: Path, text: str) -> Arrivals:
+    """Where graphs go in it, by which a fix is judged."""
+    return report_of(text, path, Profile(codes_for(path)), comparing=True).arriving
 
 
 @cache

@@ -50,11 +50,23 @@ STATEMENTS = {  # what `<>` becomes, another statement of the file, and what bec
         "state = torch.load(\n    os.path.join(folder, name), weights_only=True, mmap=True, map_location='cpu'\n)",
     ),
     "what was long stays on its line": (
+        "state = torch.load(os.path.join(folder, name, 'of', 'the'), weights_only=True, mmap=True<>)",
+        ", map_location='cpu'",
+        ALIGNED,
+        "state = torch.load(os.path.join(folder, name, 'of', 'the'), weights_only=True, mmap=True, map_location='cpu')",
+    ),
+    "what was far too long stays on its line": (
+        f"state = torch.load(os.path.join(folder, name, {'of, ' * 20}), weights_only=True<>)",
+        ", map_location='cpu'",
+        ALIGNED,
+        f"state = torch.load(os.path.join(folder, name, {'of, ' * 20}), weights_only=True, map_location='cpu')",
+    ),
+    "what gets far too long is broken": (
         "state = torch.load(os.path.join(folder, name, 'of', 'the', 'last', 'run'), weights_only=True, mmap=True<>)",
         ", map_location='cpu'",
         ALIGNED,
-        "state = torch.load(os.path.join(folder, name, 'of', 'the', 'last', 'run'), weights_only=True, mmap=True, "
-        "map_location='cpu')",
+        "state = torch.load(os.path.join(folder, name, 'of', 'the', 'last', 'run'), weights_only=True, mmap=True,\n"
+        "                   map_location='cpu')",
     ),
     "a file that was formatted with lines of 120": (
         "state = torch.load(os.path.join(folder, name, 'of', 'the', 'last', 'run'), weights_only=True, mmap=True<>)",

@@ -159,6 +159,20 @@ ARGUMENTS = {
                             pin_memory=True)
         """,
     ),
+    "arguments that are collected first": (
+        "given = dict(num_workers = 2, shuffle = True)\nloader = DataLoader(data, **given)",
+        "given = dict(num_workers = 2, shuffle = True, pin_memory = True)\nloader = DataLoader(data, **given)",
+    ),
+    "arguments that are collected for others, too": (
+        "given = dict(num_workers=2)\nprint(given)\nloader = DataLoader(data, **given)",
+        "given = dict(num_workers=2)\nprint(given)\nloader = DataLoader(data, **given, pin_memory=True)",
+    ),
+    "one of two that are made alike": (
+        "loader = DataLoader(data, num_workers=2)\nothers = DataLoader(data, num_workers=4)\n"
+        "more = DataLoader(data, 8, num_workers=4)",
+        "loader = DataLoader(data, num_workers=2, pin_memory=True)\n"
+        "others = DataLoader(data, num_workers=4, pin_memory=True)\nmore = DataLoader(data, 8, num_workers=4)",
+    ),
     "a line that gets too long": (
         "loader = DataLoader(data, num_workers=2, shuffle=True, drop_last=True, timeout=9)",
         """
@@ -430,6 +444,12 @@ STATEMENTS = {
         "if len(s) > 1:\n    y = self.target(s).detach()\nelse:\n    y = self.target(r * 2).detach()",
         "with torch.no_grad():\n    if len(s) > 1:\n        y = self.target(s)\n"
         "    else:\n        y = self.target(r * 2)",
+    ),
+    "a branch that makes something first": (
+        "if len(s) > 1:\n    f = nn.L1Loss(reduction='none')\n    y = f(self.target(s), r).detach()\n"
+        "else:\n    y = self.target(r * 2).detach()",
+        "with torch.no_grad():\n    if len(s) > 1:\n        f = nn.L1Loss(reduction='none')\n"
+        "        y = f(self.target(s), r)\n    else:\n        y = self.target(r * 2)",
     ),
     "a branch that detaches what is no pass": (
         "if len(s) > 1:\n    y = self.target(s).detach()\nelse:\n    y = (self.q.weight * r).detach()",

@@ -246,11 +246,11 @@ def _gaps(
     if before is not None and (gaps := tuple(comment_in_its_column(before, old_text, statement, text))):
         yield from gaps
         return
-    widest = 0 if before is None else _widest(before, old_text)
+    widest, grown = 0 if before is None else _widest(before, old_text), _widest(statement, text)
     longest = max(limit, habits.longest)
     if "\n" in statement.text(text):
         yield from broken_at_commas(statement, text, max(longest, widest))
-    elif widest <= habits.usual and longest < _widest(statement, text):
+    elif longest < grown and (widest <= habits.usual or widest <= _LONGEST < grown):
         if not habits.closes_alone:
             yield from broken_at_commas(statement, text, longest)
             return

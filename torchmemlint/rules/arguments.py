@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import re
 from collections.abc import Iterator, Sequence
@@ -9,12 +10,14 @@ from collections.abc import Iterator, Sequence
 from torchmemlint.findings import Edit, Position, Span
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.immutable import immutable
-from torchmemlint.syntax import cst
+from torchmemlint.rules.separating import place_of
+from torchmemlint.syntax import cst, statements
 from torchmemlint.syntax.source_module import Piece
 from torchmemlint.syntax.text import text_of
 
 _SPACED = re.compile(r"\w+ = ")
 _COMMENT_BEHIND = re.compile(r"[ \t]*(?:(,)[ \t]*)?#")
+_MADE_AND_GIVEN = 2  # names
 _REST = re.compile(r"[ \t]*(?:(,)[ \t]*)?(?:#.*)?$")  # of a row, behind an argument
 
 
@@ -50,7 +53,13 @@ class WrittenCall:
         return None if any(argument.star for argument in self.node.args) else self.node.args[position].value
 
     def adding(self, text: str) -> tuple[Edit, ...]:
-        """Edits that add `text` ("pin_memory=True") as the last argument, in the call's own style."""
+        """Edits that add `text` ("pin_memory=True") as the last argument, in the call's own style.
+
+        It goes to the `dict(...)` that a name holds for the call alone, if there is one.
+        """
+        collected = self._collected()
+        if collected is not None:
+            return collected.adding(text)
         if not self.node.args:
             end = self.span.end
             between = Position(end.row, end.column - 1)
@@ -74,6 +83,20 @@ class WrittenCall:
         if behind[1]:
             return (Edit(Span(end, end), f"\n{indent}{text},"),)
         return (Edit(Span(last.end, last.end), ","), Edit(Span(end, end), f"\n{indent}{text}"))
+
+    def _collected(self) -> WrittenCall | None:
+        """The `dict(...)` that a statement before collects named arguments in, if nothing else names it."""
+        spread = [one.value for one in self.node.args if one.star == "**"]
+        source = self.facts.source
+        block = statements.block_of(source.statements, self.span, source.rows) if len(spread) == 1 else ()
+        wanted = text_of(spread[0]) if spread else ""
+        named = [node for one in block for node in ast.walk(one) if isinstance(node, ast.Name) and node.id == wanted]
+        for one in block if len(named) == _MADE_AND_GIVEN else ():
+            match one:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name("dict"), args=[]) as made):
+                    if name == wanted and made.keywords:
+                        return call_at(self.facts, source.span_of(place_of(made)))
+        return None
 
     def _has_rows_of_one(self) -> bool:
         """Does each argument begin a row of its own?"""

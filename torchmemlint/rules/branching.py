@@ -72,13 +72,23 @@ def _branches(head: ast.If) -> Iterator[list[ast.stmt]]:
 
 
 def _end(branch: list[ast.stmt], rows: Sequence[str]) -> str | None:
-    """What a branch of one statement assigns, or that it returns; None of any other."""
+    """What a branch of one statement assigns, or that it returns, behind what prepares it; None of any other."""
     match branch:
-        case [ast.Assign(targets=targets)]:
+        case [*before, ast.Assign(targets=targets)] if all(map(_prepares, before)):
             return " = ".join(map(ast.unparse, targets))
-        case [ast.Return(value=value)] if value is not None:
+        case [*before, ast.Return(value=value)] if value is not None and all(map(_prepares, before)):
             return "return"
     return None
+
+
+def _prepares(statement: ast.stmt) -> bool:
+    """Does a statement only make something of what is written there, `criterion = nn.L1Loss(reduction="none")`?"""
+    match statement:
+        case ast.Assign(targets=[ast.Name()], value=ast.Call(args=given, keywords=named)):
+            return all(isinstance(one, ast.Constant) for one in (*given, *(one.value for one in named)))
+        case ast.Assign(targets=[ast.Name()], value=value):
+            return isinstance(value, ast.Constant)
+    return False
 
 
 def _is_cut(statement: ast.stmt) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from torchmemlint.findings import Edit, Position, Span
 from torchmemlint.flow.fact.reasons import Reason
-from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.separating import place_of
 from torchmemlint.rules.told import Told
 from torchmemlint.syntax import statements
@@ -17,13 +16,9 @@ _DETACHING = re.compile(r"(\)*)(\s*\.(?:detach\(\)|data))")
 
 
 def needless_detaching(told: Told) -> Iterator[Edit]:
-    """Yield what takes away all that detaches what a pass gives, once its statement runs with gradients off."""
-    if not told.case.hands_back:  # what the pass has not made keeps its graph there, too
-        yield from _in_its_statement(told)
-        yield from _behind_it(told)
-
-
-def _in_its_statement(told: Told) -> Iterator[Edit]:
+    """Yield what takes away all that detaches what a pass gives, in its statement: see `fixes/idle.py` for others."""
+    if told.case.hands_back:  # what the pass has not made keeps its graph there, too
+        return
     source = told.facts.source
     statement = statements.innermost(source.statements, told.statement, source.rows)
     for call in ast.walk(statement) if statement is not None else ():
@@ -48,73 +43,10 @@ def _in_its_statement(told: Told) -> Iterator[Edit]:
                 yield Edit(Span(start, whole.end), "")
 
 
-def _behind_it(told: Told) -> Iterator[Edit]:
-    """Yield what takes away `name.detach()` behind the statement, as long as the name holds what the pass gives."""
-    source = told.facts.source
-    statement = statements.innermost(source.statements, told.statement, source.rows)
-    match statement:
-        case ast.Assign(targets=[ast.Name(id=name)], value=value) if _comes_from(value, told):
-            for one in statements.behind(source.statements, told.statement, source.rows):
-                changes = any(_changes(node, name) for node in ast.walk(one))
-                if changes and not isinstance(one, ast.Assign):
-                    return
-                whole = one.value if isinstance(one, ast.Assign) else None
-                if _only_detaches(one, name):
-                    yield from _row_of(told.facts, one)
-                    return
-                for held in _detached(one, name, whole):
-                    start, end = (source.span_of(place_of(node)).end for node in (held.value, held))
-                    cut = Span(start, Position(end.row, end.column + len("()")))
-                    if cut.text(source.rows) == ".detach()":
-                        yield Edit(cut, "")
-                if changes:
-                    return
-
-
 def _cuts(told: Told) -> bool:
     """Is `data` what detaches the result of a pass? That of a packed sequence is what it holds."""
     packs = any("pack_" in row or "PackedSequence" in row for row in told.facts.source.rows)
     return told.case.reason is Reason.DETACHED and not packs
-
-
-def _only_detaches(statement: ast.stmt, name: str) -> bool:
-    """Is it `name = name.detach()`?"""
-    match statement:
-        case ast.Assign(
-            targets=[ast.Name(id=to)],
-            value=ast.Call(func=ast.Attribute(value=ast.Name(id=of), attr="detach"), args=[], keywords=[]),
-        ):
-            return to == of == name
-    return False
-
-
-def _row_of(facts: FileFacts, statement: ast.stmt) -> Iterator[Edit]:
-    """Yield what takes a statement away with its row, if it has that for itself."""
-    place = facts.source.span_of(place_of(statement))
-    first, last = place.start.row, place.end.row
-    if first == last and facts.source.rows[first - 1].strip() == place.text(facts.source.rows):
-        yield Edit(Span(Position(first, 1), Position(last + 1, 1)), "")
-
-
-def _detached(statement: ast.stmt, name: str, whole: ast.expr | None) -> Iterator[ast.Attribute]:
-    """Yield each `name.detach` that is called in a statement, but for a value that is nothing else."""
-    for node in ast.walk(statement):
-        match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=of), attr="detach") as held, args=[], keywords=[]):
-                if of == name and node is not whole:
-                    yield held
-
-
-def _changes(node: ast.AST, name: str) -> bool:
-    """Does a part of a statement bind a name anew, or change what it holds?"""
-    match node:
-        case ast.Name(id=of, ctx=ast.Store() | ast.Del()) | ast.Subscript(value=ast.Name(id=of), ctx=ast.Store()):
-            return of == name
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=of), attr=method)):
-            return of == name and method.endswith("_")
-        case ast.arg(arg=of):
-            return of == name
-    return False
 
 
 def _comes_from(node: ast.expr, told: Told) -> bool:

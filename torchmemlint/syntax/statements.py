@@ -26,11 +26,17 @@ def around(statements: Iterable[ast.stmt], place: Span, rows: Sequence[str]) -> 
         levels = blocks(one)
 
 
-def behind(statements: Sequence[ast.stmt], place: Span, rows: Sequence[str]) -> Sequence[ast.stmt]:
-    """The statements that follow the innermost one around a place, in its block."""
+def block_of(statements: Sequence[ast.stmt], place: Span, rows: Sequence[str]) -> Sequence[ast.stmt]:
+    """The statements of the block that the innermost one around a place is in."""
     heads = around(statements, place, rows)
     levels = (statements, *(block for head in heads for block in blocks(head)))
-    return next((block[block.index(heads[-1]) + 1 :] for block in levels if heads and heads[-1] in block), ())
+    return next((block for block in levels if heads and heads[-1] in block), ())
+
+
+def behind(statements: Sequence[ast.stmt], place: Span, rows: Sequence[str]) -> Sequence[ast.stmt]:
+    """The statements that follow the innermost one around a place, in its block."""
+    block = block_of(statements, place, rows)
+    return block[block.index(around(statements, place, rows)[-1]) + 1 :] if block else ()
 
 
 def _holding(block: list[ast.stmt], place: Span, rows: Sequence[str]) -> ast.stmt | None:

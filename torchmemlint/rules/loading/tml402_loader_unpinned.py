@@ -6,6 +6,7 @@ from torchmemlint.findings import Applicability, Finding
 from torchmemlint.flow.fact.details import Feeding
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.findings import offered
+from torchmemlint.rules.loading.alike import loaders_alike
 from torchmemlint.rules.told import Told
 
 
@@ -16,7 +17,7 @@ class LoaderUnpinned(TellingRule):
         """Say which batches are moved from pageable memory."""
         feeding = told.about(Feeding)
         assert feeding.moved is not None
-        edits = told.call.adding("pin_memory=True") if told.call is not None else ()
+        edits = tuple(edit for one in loaders_alike(told) for edit in one.adding("pin_memory=True"))
         return told.finding(
             self,
             f"`{told.callee_of(told.case.place)}` does not pin the batches that"
