@@ -297,6 +297,29 @@ REMOVALS: dict[str, tuple[str, str]] = {
 }
 
 
+def test_what_stands_in_a_tuple_is_moved_alike() -> None:
+    loader = "    loader = DataLoader(data, num_workers=2, pin_memory=True)"
+    loss = 'loss = model(x.to("cuda", non_blocking=True)).mean()'
+    before = LOADING.replace("x, _ in", "x, y in").replace(
+        loss, "x, y = x.cuda(), (y + 1).cuda()\n        loss = model(x).mean()"
+    )
+    after = before.replace(".cuda(), ", ".cuda(non_blocking=True), ").replace("1).cuda()", "1).cuda(non_blocking=True)")
+    assert fixed(before.format(loader=loader)).text == after.format(loader=loader)
+
+
+def test_loaders_keep_their_workers_alike_unless_they_have_none() -> None:
+    before = LOADING.replace("    for x, _ in loader:", "    while True:\n      for x, _ in loader:").replace(
+        "\n        ", "\n          "
+    )
+    loaders = "    loader = DataLoader(data, num_workers=2{0})\n    others = DataLoader(data, num_workers={1})"
+    kept = ", pin_memory=True, persistent_workers=True"
+    for count in "20":
+        after = f"{count}{kept}" if count == "2" else f"{count}, pin_memory=True"
+        assert fixed(before.format(loader=loaders.format("", count))).text == before.format(
+            loader=loaders.format(kept, after)
+        )
+
+
 @pytest.mark.parametrize("name", REMOVALS)
 def test_an_argument_goes_with_its_own_comment_only(name: str) -> None:
     body, after = REMOVALS[name]

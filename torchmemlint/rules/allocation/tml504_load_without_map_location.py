@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Severity
 from torchmemlint.flow.fact.details import Loading
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.knowledge import checkpoints
 from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.findings import offered
 from torchmemlint.rules.told import Told
 from torchmemlint.syntax.text import shortened, text_of
 
@@ -24,15 +25,16 @@ class LoadWithoutMapLocation(TellingRule):
         loading = told.about(Loading)
         what = "the module" if loading.copied is None and loading.module is not None else "the checkpoint"
         safe = loading.copied is not None and loading.alone
+        is_used = loading.copied is None and loading.module is not None  # as it is, where it was put
         return told.finding(
             self,
             f"`{_call(told)}` without `map_location` loads {what} to the device it was saved from",
             [told.here("no `map_location` says where the tensors go"), *_after(told, loading)],
             severity=Severity.ADVICE if _is_doubtful(told.facts, loading) else None,
-            fix=Fix(
+            fix=offered(
                 'Pass `map_location="cpu"`',
                 Applicability.SAFE if safe else Applicability.UNSAFE,
-                _edits(told, loading.name),
+                () if is_used else _edits(told, loading.name),
             ),
         )
 

@@ -1,4 +1,4 @@
-"""Loaders that a block makes alike: what is changed of one is changed of all."""
+"""Loaders that a block makes alike, batches that a statement moves: what is changed of one is changed of all."""
 
 from __future__ import annotations
 
@@ -37,3 +37,25 @@ def _made(statement: ast.stmt | None) -> ast.Call | None:
 
 def _manner(call: ast.Call) -> tuple[str, int, frozenset[str | None]]:
     return ast.unparse(call.func), len(call.args), frozenset(one.arg for one in call.keywords)
+
+
+def moves_alike(told: Told) -> Iterator[WrittenCall]:
+    """Yield the move of a batch that a finding is about, and those beside it in a tuple that are of the same kind."""
+    facts, source = told.facts, told.facts.source
+    if told.call is None:
+        return
+    yield told.call
+    match statements.innermost(source.statements, told.span, source.rows):
+        case ast.Assign(value=ast.Tuple(elts=parts)):
+            calls = [one for one in parts if isinstance(one, ast.Call)]
+            ways = {_way(one) for one in calls if source.span_of(place_of(one)) == told.span}
+            for one in calls:
+                call = call_at(facts, source.span_of(place_of(one))) if _way(one) in ways else None
+                if call is not None and call.span != told.span:
+                    yield call
+
+
+def _way(call: ast.Call) -> tuple[str, str]:
+    """The method that is called, and what it is given."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    return name, ast.unparse(ast.Call(ast.Name(""), call.args, call.keywords))

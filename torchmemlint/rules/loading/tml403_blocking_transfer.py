@@ -6,6 +6,7 @@ from torchmemlint.findings import Applicability, Finding
 from torchmemlint.flow.fact.details import Feeding
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.findings import offered
+from torchmemlint.rules.loading.alike import moves_alike
 from torchmemlint.rules.told import Told
 
 
@@ -18,7 +19,7 @@ class BlockingTransfer(TellingRule):
         text = told.brief
         pinning = "" if feeding.pins else " and pin (TML402)"
         memory = "which pins its memory" if feeding.pins else "which should pin its memory (TML402)"
-        edits = told.call.adding("non_blocking=True") if told.call is not None else ()
+        edits = tuple(edit for one in moves_alike(told) for edit in one.adding("non_blocking=True"))
         return told.finding(
             self,
             f"`{text}` blocks until the copy finishes: pass `non_blocking=True`{pinning}",

@@ -7,6 +7,7 @@ from torchmemlint.flow.fact.details import Feeding
 from torchmemlint.rules.arguments import shown
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.findings import offered
+from torchmemlint.rules.loading.alike import loaders_alike
 from torchmemlint.rules.told import Told
 
 
@@ -36,7 +37,10 @@ class LoaderRespawnsWorkers(TellingRule):
 
 def _edits(told: Told, *, asks: bool) -> tuple[Edit, ...]:
     """Add the argument; where the number of workers may be chosen, it depends on that."""
-    given = shown(told.call.argument("num_workers", 5)) if told.call is not None else ""
-    if told.call is None or (asks and not given):
+    calls = list(loaders_alike(told))
+    given = [shown(call.argument("num_workers", 5)) for call in calls]
+    if not calls or (asks and not given[0]):
         return ()
-    return told.call.adding(f"persistent_workers={f'{given} > 0' if asks else 'True'}")
+    text = f"persistent_workers={f'{given[0]} > 0' if asks else 'True'}"
+    alike = (call for call, workers in zip(calls, given, strict=True) if workers == given[0])
+    return tuple(edit for call in alike for edit in call.adding(text))
