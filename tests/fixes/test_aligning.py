@@ -75,6 +75,13 @@ STATEMENTS = {  # what `<>` becomes, another statement of the file, and what bec
         "state = torch.load(os.path.join(folder, name, 'of', 'the', 'last', 'run'), weights_only=True, mmap=True, "
         "strict=True)",
     ),
+    "what was long stays where nothing is broken": (
+        "state = torch.load(os.path.join(folder, name, 'of', 'the', 'last', 'run'), weights_only=True, mmap=True<>)",
+        ", strict=True",
+        "names = dict(one=1, two=2)\n",
+        "state = torch.load(os.path.join(folder, name, 'of', 'the', 'last', 'run'), weights_only=True, mmap=True, "
+        "strict=True)",
+    ),
     "the names of a for are in no brackets": (
         "for number, (image, label) in enumerate(DataLoader(data, batch_size=size<>)):",
         ", pin_memory=True",

@@ -137,7 +137,7 @@ class _Habits:
 
     usual: int  # columns at most, where nothing else shows
     longest: int
-    is_formatted: bool  # most of what is broken is as a formatter breaks it, or nothing is
+    is_formatted: bool  # most of what is broken is as a formatter breaks it; or nothing is, as no line is long
     closes_alone: bool  # brackets close on lines of their own, in most of what is broken
 
     @classmethod
@@ -149,7 +149,8 @@ class _Habits:
         formatted = sum(_layout_of(one, text, formatting) is not None for one in broken)
         closing = [one.text(text) for one in broken if any(leaf.closes for leaf in one.leaves[-2:])]
         alone = sum(_CLOSED.search(one) is not None for one in closing)
-        return cls(usual, longest, 2 * formatted >= len(broken), 2 * alone >= len(closing))
+        is_formatted = 2 * formatted >= len(broken) if broken else longest <= usual
+        return cls(usual, longest, is_formatted, 2 * alone >= len(closing))
 
 
 def _layout_of(statement: Statement, text: str, formatting: Formatting) -> Layout | None:
