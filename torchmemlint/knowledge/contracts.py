@@ -67,6 +67,10 @@ class Names:
         self._exceptions = re.compile("|".join(exceptions)) if exceptions else None
         self._known: dict[str, bool] = {}
 
+    def excepts(self, qualified: str) -> bool:
+        """Is this qualified name said to be none of them?"""
+        return self._exceptions is not None and self._exceptions.fullmatch(qualified) is not None
+
     def __contains__(self, qualified: str) -> bool:
         """Is this qualified name one of them?"""
         found = self._known.get(qualified)
@@ -88,7 +92,7 @@ class Names:
             self._loose is None or not self._loose.fullmatch(qualified)
         ):
             return False
-        return self._exceptions is None or not self._exceptions.fullmatch(qualified)
+        return not self.excepts(qualified)
 
 
 def _is_loose(text: str) -> bool:
@@ -160,6 +164,10 @@ class Contracts:
     def is_module_factory(self, qualified: str) -> bool:
         """Does calling this library function or class method return a module with parameters?"""
         return qualified in self.names("factories")
+
+    def is_no_module(self, qualified: str) -> bool:
+        """Does calling this return an object that is known to be no module, such as a tokenizer?"""
+        return self.names("modules").excepts(qualified) or self.names("factories").excepts(qualified)
 
     def is_wrapper(self, qualified: str) -> bool:
         """Does calling this return the module that it is given?"""

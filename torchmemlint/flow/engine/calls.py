@@ -35,6 +35,7 @@ from torchmemlint.flow.engine.binding import Binding, bind
 from torchmemlint.flow.engine.dispatching import dispatched
 from torchmemlint.flow.engine.unknown import unknown, unknown_method
 from torchmemlint.flow.models import (
+    bareness,
     containers,
     contracted,
     gradients,
@@ -357,7 +358,7 @@ def _library_super(site: CallSite, target: SuperRef, name: str) -> Value:
     if name in modules.METHODS or name in modules.SWITCHES:
         return _module_method(site, receiver, of(receiver), name)
     bases = filter(index.is_network_name, index.libraries(target.cls))
-    if name == "forward" and not all(map(modules.is_bare_class, bases)):
+    if name == "forward" and not all(map(bareness.is_bare_class, bases)):
         return modules.unseen_forward(site, receiver)
     given = sources_of(site.state, site.arguments.all())
     return Value(graph=computed(site.frame, site.state, given, site.point), open=True)

@@ -17,7 +17,7 @@ from torchmemlint.flow.domain.refs import Bound, Code, Key, Method, Object, Poin
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, WEAK, Value, limited, of
 from torchmemlint.flow.ir.blocks import is_inside, layout_of
 from torchmemlint.flow.ir.ops import Function, Op
-from torchmemlint.flow.models import modules
+from torchmemlint.flow.models import bareness
 from torchmemlint.flow.models.hooks import is_hook
 
 _HOLDING = frozenset({Kind.INSTANCE, Kind.MODULE, Kind.OPTIMIZER})
@@ -71,7 +71,7 @@ def is_network(frame: Frame, reference: Ref) -> bool:
     """Is it a module of a library with parameters, or an optimizer: what holds most of the memory of a device?"""
     if type(reference) is not Object:
         return False
-    is_plain = reference.kind is Kind.MODULE and modules.is_bare_class(str(reference.about))
+    is_plain = reference.kind is Kind.MODULE and bareness.is_bare_class(str(reference.about))
     return reference.kind in (Kind.OPTIMIZER, Kind.MODULE) and not is_plain
 
 
@@ -126,22 +126,23 @@ def _note_hoards(frame: Frame, state: State, made_here: list[Object]) -> None:
         roots = [] if frame.function.parent is None else [r for r in state.heap.table if is_outside(r)]
         elsewhere = _reached(state, [*roots, *frame.returned.refs], None)[0]  # who is given it says what becomes of it
         heavy = {made: found for made, found in heavy.items() if made not in elsewhere}
+    ways: list[tuple[str, Object, list[Step]]] = []
     for name, value in _variables(frame, state).items() if heavy else ():
+        if not name.isidentifier():
+            continue  # of the caller that this is inlined in: to be judged when that ends
         own = [r for r in value.each() if not is_outside(r)]  # an imported file, or a class, is no variable's alone
         came_by = _reached(state, own, None)[1]
-        for made in [made for made in heavy if made in came_by]:
-            way = _way(came_by, came_by[made])
+        ways += [(name, made, _way(came_by, came_by[made])) for made in heavy if made in came_by]
+    parts = {made for _, made, way in ways if any(_is_module(frame, holder) for holder, _, _ in way)}
+    for name, made, way in ways:
+        if made in heavy and made not in parts:
             holders = [holder for holder, _, _ in way]
             if not made.older and not _is_in_rows(frame, loops[made], holders):
                 continue
             if any(is_hook(key) for _, key, _ in way):
                 continue  # see TML802
             shortened = _is_cut_short(frame, name) or any(_is_shortened(frame, state, one) for one in holders)
-            if (
-                any(map(_is_container, holders))
-                and not any(_is_module(frame, one) for one in holders)
-                and not shortened
-            ):
+            if any(map(_is_container, holders)) and not shortened:
                 points = tuple(Point(r.site, r.context) for r in heavy.pop(made) if type(r) is Object)
                 frame.log(Hoard(Point(made.site, made.context), points, name))
 

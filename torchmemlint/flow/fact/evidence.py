@@ -35,6 +35,7 @@ from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.measuring import measured
 from torchmemlint.flow.fact.methods import Methods, stripped, worlds
+from torchmemlint.flow.fact.nothings import is_missing, tools
 from torchmemlint.flow.fact.owning import constructs_network, owned
 from torchmemlint.flow.models import contracted, gradients
 from torchmemlint.knowledge import modules
@@ -135,9 +136,8 @@ class Evidence:
                 self.made.add(call.result)
             if any("grad" in name for name in call.arguments.named):  # `compute_grads=True` decides about gradients
                 optional |= callees
-        for result, callees in self.callees.items():
-            if callees & optional:
-                self.modes[result] = Mode.EITHER
+        self.callees = {result: tools(self.index, found) or found for result, found in self.callees.items()}
+        self.modes |= {result: Mode.EITHER for result, callees in self.callees.items() if callees & optional}
         self.networks.update(self.methods.forwards(self.tensors, self.detached, self.index.contracts))
         for forward in run.effects(fx.Forward):
             self.modes[forward.graph] = forward.mode
@@ -338,7 +338,7 @@ class Evidence:
 
     def _by_path(self, callee: Ref) -> bool:
         """Is it a part of something that was used as a network?"""
-        return any(self.is_network(part.base) for part in path(callee))
+        return not is_missing(self.index, callee) and any(self.is_network(p.base) for p in path(callee))
 
     def best(self, sources: Iterable[Source], among: frozenset[Source] | None = None) -> frozenset[Doubt] | None:
         """Return the doubts of the source, `among` some, that has a graph most surely; None if none has."""

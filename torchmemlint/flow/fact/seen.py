@@ -23,7 +23,7 @@ from torchmemlint.flow.fact.passes import Passes
 from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.ir.ops import Function, Op
-from torchmemlint.flow.models.modules import is_bare_class
+from torchmemlint.flow.models.bareness import is_bare_class
 
 
 def handed(done: Iterable[Run]) -> set[Function]:

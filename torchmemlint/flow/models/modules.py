@@ -25,6 +25,7 @@ from torchmemlint.flow.domain.values import (
 )
 from torchmemlint.flow.ir.ops import Class
 from torchmemlint.flow.models import containers, contracted, files, gradients, optimizers, tensors, torch_functions
+from torchmemlint.flow.models.bareness import has_none, is_transparent, parts
 from torchmemlint.flow.models.hooks import handle, register, run_hooks
 from torchmemlint.flow.models.parameters import parameter
 from torchmemlint.knowledge import autograd, torch_api
@@ -45,35 +46,6 @@ _WEIGHTS = frozenset({"weight", "bias"})
 _NAMES = frozenset({"__name__", "__qualname__", "__class__", "__dict__", "__module__", "__doc__"})
 _SEQUENTIAL = "torch.nn.Sequential"
 _WRAPPED = "module"  # of DistributedDataParallel and its like, which are taken for what they wrap
-
-
-def is_transparent(state: State, module: Ref, depth: int = 3) -> bool:
-    """Has a module no parameters that are trained? It passes graphs on and begins none."""
-    if type(module) is Object and module.kind is Kind.INSTANCE:
-        return depth > 0 and _is_bare(state, module, depth)
-    if type(module) is not Object or module.kind is not Kind.MODULE:
-        return False
-    if gradients.is_frozen(state, module):
-        return True
-    qualified = str(module.about)
-    if qualified.rpartition(".")[2] in known.CONTAINERS and depth:
-        parts = _parts(state, module)
-        return bool(parts) and all(is_transparent(state, r, depth - 1) for r in parts)
-    return is_bare_class(qualified)
-
-
-def is_bare_class(qualified: str) -> bool:
-    """Have the modules of a library's class no parameters? Those of `torch.nn.Module` have what they are given."""
-    return known.has_parameters(qualified) is False or qualified.endswith("Loss") or qualified == "torch.nn.Module"
-
-
-def _is_bare(state: State, instance: Object, depth: int) -> bool:
-    """Has an instance of a network of the project no attributes but transparent modules and plain values?"""
-    held = [value for _, value in visible(state.heap.edges(instance))]
-    return all(map(is_bare_class, instance.about.cls.bases)) and all(
-        not value.graph and not value.open and all(is_transparent(state, r, depth - 1) for r in value.refs)
-        for value in held
-    )
 
 
 def construct(site: CallSite, qualified: str) -> Value:
@@ -164,7 +136,7 @@ def hold(site: CallSite, made: Ref) -> None:
 def _steps(site: CallSite, target: Object) -> list[Ref]:
     """Return what a Sequential runs, in order."""
     is_one = target.about == _SEQUENTIAL if target.kind is Kind.MODULE else is_sequential(site, target.about.cls)
-    return _parts(site.state, target) if is_one else []
+    return parts(site.state, target) if is_one else []
 
 
 def _keeps(site: CallSite, module: Ref, depth: int) -> bool:
@@ -174,7 +146,7 @@ def _keeps(site: CallSite, module: Ref, depth: int) -> bool:
     if module.kind is Kind.INSTANCE and site.machine.index.keeps(module.about.cls):
         return True
     held = (r for _, value in visible(site.state.heap.edges(module)) for r in value.refs)
-    return any(_keeps(site, r, depth - 1) for r in (*held, *_parts(site.state, module)))
+    return any(_keeps(site, r, depth - 1) for r in (*held, *parts(site.state, module)))
 
 
 def _through(site: CallSite, steps: list[Ref]) -> Value:
@@ -212,7 +184,7 @@ def run_forward(site: CallSite, target: Object, run: Callable[[], Value]) -> Val
         run_hooks(site, target, result)
         return result
     off = state.mode is Mode.OFF
-    if off or gradients.is_frozen(state, target):
+    if off or gradients.is_frozen(state, target) or has_none(site, target):
         if not off:
             frame.inside.append(None)
         result = _ran(frame, target, run, Value(open=True))
@@ -269,7 +241,7 @@ def attribute(frame: Frame, state: State, holder: Object, name: str, point: Poin
 
 def part(frame: Frame, state: State, holder: Object, key: Key) -> Value:
     """Return a part of a ModuleList, ModuleDict or Sequential."""
-    refs = _parts(state, holder)
+    refs = parts(state, holder)
     if refs:
         kept, more = limited(frozenset(refs))
         return Value(kept, open=more)
@@ -277,20 +249,6 @@ def part(frame: Frame, state: State, holder: Object, key: Key) -> Value:
         return Value(open=True)  # what `torch.hub.load` gives beside a network
     name = holder.about if isinstance(holder.about, str) else "torch.nn.Module"
     return of(Object.of(Kind.MODULE, holder.site, holder.context, f"{name}[]"))
-
-
-def _parts(state: State, holder: Ref) -> list[Ref]:
-    """Return the parts that a ModuleList, ModuleDict or Sequential was given, in order."""
-    found: dict[Ref, None] = {}
-    for name, value in visible(state.heap.edges(holder)):
-        if type(name) is int or name is ELEMENT:
-            for r in value.each():
-                if type(r) is Object and r.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT):
-                    for _, held in visible(state.heap.edges(r)):
-                        found.update(dict.fromkeys(held.each()))
-                else:
-                    found[r] = None
-    return list(found)
 
 
 def switch(site: CallSite, target: Ref, name: str) -> Value:
