@@ -150,6 +150,8 @@ class _Keeping:
                 return Given(given, op.targets.index(bound)) if given is not None else None
             case ops.GetAttribute() if (stored := self._stored.get(self._flow.path(bound))) is not None:
                 return self._root(stored)
+            case ops.CallMethod(name="contiguous", base=base) if isinstance(self._root(base), Given):
+                return self._root(base)  # as it is, unless it was a view with gaps
             case ops.Call() | ops.CallMethod() | ops.Operate():
                 return op
         return None
