@@ -283,7 +283,7 @@ class Places:
 
     def wasted(self, engine: Engine, builders: Builders, passes: Collection[Passes]) -> Iterator[Waste]:
         """Yield the passes for which nothing needs gradients."""
-        little, recording = set(small(engine, passes)), Recording(engine, builders)
+        little, recording = small(engine, passes), Recording(engine, builders)
         guarding = Guarding(seen.run for seen in passes)
         for seen, one in ((run, p) for run in passes for p in run.all if p.reason is not None):
             sites = one.point.chain()
@@ -311,7 +311,9 @@ class Places:
                 switched=self.first(one.switched),
                 kept=self.first(one.kept),
                 little=one.point.chain()[0] in little,
-                amount=recording.amount(one) if one.kept is None else None,  # else it grows
+                amount=(recording.amount(one) or little.get(one.point.chain()[0]))
+                if one.kept is None
+                else None,  # else it grows
             )
             entry = seen.run.entry
             if seen.run.method_of is not None and roles.is_called_by_name(engine, entry):

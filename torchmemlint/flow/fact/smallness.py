@@ -6,22 +6,25 @@ What is not known is not small.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
 
+from torchmemlint.amounts import Amount, largest
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import reachable
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.manners import Reading
-from torchmemlint.flow.domain.provenance import Numbers
+from torchmemlint.flow.domain.provenance import Numbers as Means
 from torchmemlint.flow.domain.refs import Bare, Graph, Object, Ref, Source
 from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact.drawing import drawn_rows
+from torchmemlint.flow.fact.numbers import Numbers, argument
 from torchmemlint.flow.fact.passes import Passes
 from torchmemlint.flow.fact.reasons import Pass
 from torchmemlint.flow.fact.rows import given_one_row
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.defuse import definitions
-from torchmemlint.flow.ir.ops import Call, Class, Load, Op, Unit
+from torchmemlint.flow.ir.ops import Call, CallMethod, Class, Load, Op, Unit
 from torchmemlint.knowledge import modules
 
 # Layers that save their input for the backward pass, which is there anyway, and their weights.
@@ -47,19 +50,30 @@ _MOVING_FRAMEWORKS = frozenset(
 )
 
 
-def small(engine: Engine, seen: Iterable[Passes]) -> Iterator[Op]:
-    """Yield the calls of networks whose graphs are small, wherever they are known to be."""
-    rows: list[Pass] = []
+_OF_A_ROW = 3 * 4  # bytes for each unit of a linear layer: what it gives, and two float32 tensors made of that
+
+
+def small(engine: Engine, seen: Iterable[Passes]) -> dict[Op, Amount | None]:
+    """Return the calls of networks whose graphs are small, wherever they are known to be, and how small."""
+    found: dict[Op, Amount | None] = {}
     for passes in seen:
         graphs = _Graphs(engine, passes)
         for one in passes.all:
-            if one.reason is None or not one.point.chain():
+            chain = one.point.chain()
+            if one.reason is None or not chain:
                 continue
             if graphs.is_small(one):
-                yield one.point.chain()[0]
-            elif graphs.is_of_linear_layers(one) or passes.trains:  # a state beside the batches of training
-                rows.append(one)
-    yield from given_one_row([one.point.chain() for one in rows])
+                found.setdefault(chain[0], None)
+                continue
+            linear = graphs.linear_layers(one)
+            amount = graphs.of_rows(linear, 1)
+            if not ((linear or passes.trains) and any(given_one_row([chain]))):  # a state beside batches of training
+                rows = drawn_rows(chain[0], chain[1:], engine.imported([chain[0].owner.unit])) if linear else None
+                amount = graphs.of_rows(linear, rows or 0)
+                if amount is None or amount.is_much:
+                    continue
+            found[chain[0]] = largest([found[chain[0]], amount]) if chain[0] in found else amount
+    return found
 
 
 class _Graphs:
@@ -87,7 +101,7 @@ class _Graphs:
         moved = {s for move in run.effects(fx.Move) if move.to_host for s in move.of.graph}
         return {
             source
-            for source in run.provenance.ancestors(there, cut=moved, numbers=Numbers.COPIED)
+            for source in run.provenance.ancestors(there, cut=moved, numbers=Means.COPIED)
             if type(source) is Graph and source not in run.provenance.ancestors(moved)
         }
 
@@ -102,11 +116,25 @@ class _Graphs:
         files = self._engine.imported([script]) if _runs_itself(script) else set()
         return files if all(map(_names_no_device, files)) else set()
 
-    def is_of_linear_layers(self, one: Pass) -> bool:
-        """Is its network made of linear layers, activations and the like, with nothing that was given to it?"""
+    def linear_layers(self, one: Pass) -> list[Object]:
+        """Return the linear layers of a network of these, activations and the like, to which nothing was given."""
         whole = reachable(self._run.state, one.module)
-        parts = {r for r in whole if type(r) is Object and r.kind is Kind.MODULE}
-        return any(r.about in _LINEAR for r in parts) and all(map(self._is_plain, whole))
+        linear = [r for r in whole if type(r) is Object and r.kind is Kind.MODULE and r.about in _LINEAR]
+        return linear if all(map(self._is_plain, whole)) else []
+
+    def of_rows(self, layers: list[Object], rows: int) -> Amount | None:
+        """Return what linear layers keep of some rows, by their widths; one that is not known counts as the largest."""
+        widths = list(map(self._width, layers)) if rows else []
+        known = [width for width in widths if width is not None]
+        whole = sum(known) + max(known, default=0) * widths.count(None)
+        return Amount(_OF_A_ROW * rows * whole, f"batch of {rows}" if rows > 1 else "") if known else None
+
+    def _width(self, layer: Object) -> int | None:
+        made = layer.site
+        if not isinstance(made, Call | CallMethod):
+            return None
+        numbers = Numbers(made.owner, calls=layer.context, others=self._engine.imported([made.owner.unit]))
+        return numbers.at_most(argument(made, 1, "out_features"))
 
     def _is_plain(self, part: Ref) -> bool:
         if type(part) is Object and part.kind is Kind.MODULE:
