@@ -10,7 +10,7 @@ from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from torchmemlint.doubts import Claim, Confidence, is_guess, is_sure, ordered
+from torchmemlint.doubts import Claim, Confidence, Doubt, is_guess, is_sure, ordered
 from torchmemlint.findings import Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.domain.manners import How, Remark, Stored
 from torchmemlint.flow.fact.outcomes import Case
@@ -265,7 +265,7 @@ class _Report(Told):
         if case.advice:
             return f"`{text}` keeps {'' if case.spent else 'an '}{what} until it is replaced"
         if case.code == "TML106":
-            return f"`{text}` in a hook keeps every call's {brief}"
+            return f"`{text}` in a hook keeps its call's {brief}"
         if case.how is How.OUTPUT:
             return f"`{text}` is returned: every step's {brief} stay until the epoch ends"
         if case.code == "TML701":
@@ -277,6 +277,8 @@ class _Report(Told):
         match self.case.reason:
             case Reason.DETACHED if self.case.through:
                 return f"all that is computed from `{text}` is detached, so its graph is wasted"
+            case Reason.DETACHED if Doubt.PENDING in self.doubts:
+                return f"what is used of `{text}` is detached, so its graph is wasted"
             case Reason.DETACHED:
                 return f"all outputs of `{text}` are detached, so its graph is wasted"
             case Reason.UNTRAINED:

@@ -46,7 +46,7 @@ class PairwiseBroadcast(Rule):
             self,
             facts,
             found.whole.op,
-            f"`{written(facts, found.whole.op, 60)}` allocates a vector per pair, and uses one number of each",
+            f"`{written(facts, found.whole.op, 60)}` allocates (N, M, D) numbers, and uses (N, M): one for each pair",
             severity=None if _has_features(facts, formula, found) else Severity.ADVICE,
             evidence=links,
             fix=_fix(facts, formula, found),
