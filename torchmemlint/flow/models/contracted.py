@@ -46,7 +46,7 @@ def is_call(known: Contracts, target: Ref, name: str) -> bool:
 def method(site: CallSite, target: Ref, name: str) -> Value | None:
     """Return the value of a method that a contract speaks of; None for others."""
     known = site.machine.index.contracts
-    if name not in known.methods:
+    if name not in known.methods and not _is_inherited_reader(site, target, name):
         return None
     of = owners(target)
     if known.names("generates").has_method(name, of):
@@ -61,7 +61,7 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
             differentiate(site.frame, site.state, sources, site.point, False)
             return PLAIN
         return None
-    if known.names("reads").has_method(name, of):
+    if known.names("reads").has_method(name, of) or _is_inherited_reader(site, target, name):
         site.frame.read(sources_of(site.state, site.arguments.all()), Reading.NUMBER)
         return PLAIN
     if known.names("keeps").has_method(name, of):
@@ -74,6 +74,15 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
     if known.names("passes").has_method(name, of) and site.arguments.positional:
         return site.arguments.positional[0]
     return None
+
+
+def _is_inherited_reader(site: CallSite, target: Ref, name: str) -> bool:
+    """Has a class of the project a method from a library's class that gives no graph, as `pickle.Unpickler` does?"""
+    if type(target) is not Object or target.kind is not Kind.INSTANCE:
+        return False
+    index = site.machine.index
+    reads = index.contracts.names("reads")
+    return any(f"{base}.{name}" in reads for base in index.libraries(target.about.cls))
 
 
 def hold(site: CallSite, made: Ref, classes: Iterable[str]) -> None:
