@@ -30,6 +30,7 @@ class Tree:
     module: cst.Module
     _ranges: CodeRanges | None = field(default=None, repr=False)
     _at: dict[tuple[tuple[int, int], tuple[int, int]], list[cst.CSTNode]] | None = field(default=None, repr=False)
+    _methods: dict[int, cst.Call] | None = field(default=None, repr=False)  # by what they are called on
 
     @property
     def ranges(self) -> CodeRanges:
@@ -48,6 +49,13 @@ class Tree:
                 first, last, _ = self.ranges[id(node)]
                 self._at.setdefault((first, last), []).append(node)
         return self._at.get((start, end), [])
+
+    def method_on(self, node: cst.CSTNode) -> cst.Call | None:
+        """The call of a method of what an expression gives; None without one."""
+        if self._methods is None:
+            calls = (one for one in inside(self.module) if isinstance(one, cst.Call))
+            self._methods = {id(one.func.value): one for one in calls if isinstance(one.func, cst.Attribute)}
+        return self._methods.get(id(node))
 
 
 def _moved(places: CodeRanges, further: dict[int, int]) -> CodeRanges:

@@ -12,7 +12,6 @@ from torchmemlint.rules.findings import offered
 from torchmemlint.rules.told import Told
 from torchmemlint.syntax import cst
 from torchmemlint.syntax.text import shortened, text_of
-from torchmemlint.syntax.walking import inside
 
 
 class HostThenDevice(TellingRule):
@@ -71,13 +70,14 @@ def _edits(moved: WrittenCall | None, created: WrittenCall | None, device: str, 
 
 def _converted(moved: WrittenCall) -> tuple[cst.Call, str]:
     """The call that gives what is moved the type of another tensor, `.to(x.dtype)`, and that type; "" without one."""
-    for call in inside(moved.piece.module):
-        match call:
-            case cst.Call(
+    match moved.piece.tree.method_on(moved.node):
+        case (
+            cst.Call(
                 func=cst.Attribute(value=inner, attr=cst.Name("to")),
                 args=[cst.Arg(value=cst.Attribute(attr=cst.Name("dtype")) as dtype)],
-            ) if inner is moved.node and "#" not in moved.piece.written(call)[len(moved.piece.written(inner)) :]:
-                return call, text_of(dtype)
+            ) as call
+        ) if "#" not in moved.piece.written(call)[len(moved.piece.written(inner)) :]:
+            return call, text_of(dtype)
     return moved.node, ""
 
 
