@@ -144,16 +144,16 @@ def collect(engine, data, points: Points):
         points.add(engine.infer_batch(batch))
 """
 
+CALLERS = {
+    "engine.py": ENGINE,
+    "quiet.py": QUIET,
+    "statistics.py": STATISTICS,
+    "parts.py": "class Points:\n    pass\n",
+}
+
 
 def test_callers_that_are_not_run_turn_no_gradients_off(tmp_path: Path) -> None:
-    files = {
-        "engine.py": ENGINE,
-        "quiet.py": QUIET,
-        "statistics.py": STATISTICS,
-        "parts.py": "class Points:\n    pass\n",
-    }
-
-    (finding,) = check(tmp_path, "engine.py", files)
+    (finding,) = check(tmp_path, "engine.py", CALLERS)
 
     assert (finding.code, finding.span.start.row) == ("TML201", 11)
     assert Doubt.BY_NAME in finding.doubts
@@ -161,13 +161,7 @@ def test_callers_that_are_not_run_turn_no_gradients_off(tmp_path: Path) -> None:
 
 def test_what_is_kept_of_a_check_rests_on_callers_that_are_not_run(tmp_path: Path) -> None:
     """They may turn gradients off, too, before they are checked again."""
-    files = {
-        "engine.py": ENGINE,
-        "quiet.py": QUIET,
-        "statistics.py": STATISTICS,
-        "parts.py": "class Points:\n    pass\n",
-    }
-    for path, text in files.items():
+    for path, text in CALLERS.items():
         (tmp_path / path).write_text(text, encoding="utf-8")
     project = Project(tmp_path)
 

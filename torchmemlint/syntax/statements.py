@@ -28,15 +28,19 @@ def around(statements: Iterable[ast.stmt], place: Span, rows: Sequence[str]) -> 
 
 def block_of(statements: Sequence[ast.stmt], place: Span, rows: Sequence[str]) -> Sequence[ast.stmt]:
     """The statements of the block that the innermost one around a place is in."""
-    heads = around(statements, place, rows)
-    levels = (statements, *(block for head in heads for block in blocks(head)))
-    return next((block for block in levels if heads and heads[-1] in block), ())
+    return _block(statements, around(statements, place, rows))
 
 
 def behind(statements: Sequence[ast.stmt], place: Span, rows: Sequence[str]) -> Sequence[ast.stmt]:
     """The statements that follow the innermost one around a place, in its block."""
-    block = block_of(statements, place, rows)
-    return block[block.index(around(statements, place, rows)[-1]) + 1 :] if block else ()
+    heads = around(statements, place, rows)
+    block = _block(statements, heads)
+    return block[block.index(heads[-1]) + 1 :] if block else ()
+
+
+def _block(statements: Sequence[ast.stmt], heads: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
+    levels = (statements, *(block for head in heads for block in blocks(head)))
+    return next((block for block in levels if heads and heads[-1] in block), ())
 
 
 def _holding(block: list[ast.stmt], place: Span, rows: Sequence[str]) -> ast.stmt | None:

@@ -287,7 +287,7 @@ def _item_of(frame: Frame, state: State, holder: Ref, base: Value, key: Key, poi
         if holder.kind is Kind.OPAQUE:
             own = state.heap.get(holder, key)
             return own if own is not None else instances.elsewhere(holder, key, base.graph)
-    if type(holder) is Parameters:  # also as an optimizer's groups, of which all but "params" are numbers
+    if type(holder) is Parameters:  # or groups of an optimizer: all but "params" are numbers
         return UNKNOWN if type(key) is str and key != "params" else parameter(frame, state, holder, point)
     return Value(graph=base.graph, open=True)
 

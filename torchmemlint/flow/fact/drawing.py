@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from torchmemlint.flow.fact.numbers import DEPTH, Numbers, actual, argument
+from torchmemlint.flow.fact.rows import CONVERTING, TENSORS, WRAPPING
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.defuse import definitions
@@ -21,10 +22,8 @@ _DRAWING = {
     "numpy.random.randint": (2, "size"),
     "torch.randint": (2, "size"),
 }
-_KEEPING = frozenset("contiguous cpu cuda detach double float long to type".split())
-_TAKING = frozenset(
-    f"torch.{name}" for name in "DoubleTensor FloatTensor LongTensor Tensor as_tensor from_numpy tensor".split()
-) | {"numpy.array", "numpy.asarray", "numpy.float32", "torch.autograd.Variable"}
+_KEEPING = CONVERTING | {"detach"}
+_TAKING = TENSORS | WRAPPING | {"torch.LongTensor"}
 
 
 def drawn_rows(call: ops.Op, calls: Sequence[object], others: Iterable[ops.Unit]) -> int | None:

@@ -21,7 +21,7 @@ from torchmemlint.flow.fact.owners import Registered
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.fact.sequence import Sequence
 from torchmemlint.flow.ir.blocks import is_inside, layout_of, operations
-from torchmemlint.flow.ir.control import Enter, For, If, While
+from torchmemlint.flow.ir.control import Enter, If
 from torchmemlint.flow.ir.defuse import definitions, operands
 from torchmemlint.flow.ir.ops import Call, CallMethod, Class, Function, Load, Op, Unit
 from torchmemlint.flow.ir.places import Temp
@@ -172,19 +172,14 @@ def _is_part(owner: Ref, whole: Ref) -> bool:
 
 
 def _is_item(owner: Ref) -> bool:
-    """Is it an item, or one of several that a loop made, of which it is not known whether it is the same each time?"""
+    """Is it an item, or one of several that a loop made: perhaps another one each time?"""
     if type(owner) is Behind:
         return owner.key is ELEMENT or isinstance(owner.key, Ref) or _is_item(owner.base)
     if type(owner) is not Object:
         return False
-    made = any(isinstance(around, For | While) for site in (owner.site, *owner.context) for around in _around(site))
-    return made or (isinstance(owner.about, str) and "[]" in owner.about)
-
-
-def _around(site: object) -> Iterator[Op]:
-    """Yield what an operation of a function stands in."""
-    if isinstance(site, Op):
-        yield from (one for one, _ in layout_of(site.owner).above(site))
+    made_at = (site for site in (owner.site, *owner.context) if isinstance(site, Op))
+    is_in_loop = any(any(layout_of(site.owner).loops(site)) for site in made_at)
+    return is_in_loop or (isinstance(owner.about, str) and "[]" in owner.about)
 
 
 def _runs_it(run: Run, event: Event, owner: Ref) -> bool:

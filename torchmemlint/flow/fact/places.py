@@ -310,10 +310,8 @@ class Places:
                 making=not one.loops and any(f.cls is not None and f.name == "__init__" for f in owners),
                 switched=self.first(one.switched),
                 kept=self.first(one.kept),
-                little=one.point.chain()[0] in little,
-                amount=(recording.amount(one) or little.get(one.point.chain()[0]))
-                if one.kept is None
-                else None,  # else it grows
+                little=sites[0] in little,
+                amount=None if one.kept is not None else recording.amount(one) or little.get(sites[0]),  # it grows
             )
             entry = seen.run.entry
             if seen.run.method_of is not None and roles.is_called_by_name(engine, entry):

@@ -10,11 +10,12 @@ from torchmemlint.flow.ir.ops import Call, CallMethod, Constant, GetItem, Load, 
 from torchmemlint.flow.ir.places import NO_TEMP, ComputedKey, ConstantKey, SliceKey, Spread, Temp
 
 _DEPTH = 8
-_FROM_HOST = frozenset(
-    f"torch.{name}" for name in "DoubleTensor FloatTensor Tensor as_tensor from_numpy tensor cuda.FloatTensor".split()
-)
-_WRAPPING = frozenset({"torch.autograd.Variable", "numpy.array", "numpy.asarray", "numpy.float32"})
-_KEEPING = frozenset("astype cpu contiguous cuda double float long to type".split())  # give a tensor of the same shape
+# What makes a tensor of numbers on the host, and what gives what it is given with all its rows.
+TENSORS = frozenset(f"torch.{name}" for name in "DoubleTensor FloatTensor Tensor as_tensor from_numpy tensor".split())
+WRAPPING = frozenset({"torch.autograd.Variable", "numpy.array", "numpy.asarray", "numpy.float32"})
+CONVERTING = frozenset("contiguous cpu cuda double float long to type".split())
+_FROM_HOST = TENSORS | {"torch.cuda.FloatTensor"}
+_KEEPING = CONVERTING | {"astype"}
 _STEPS = range(3, 6)  # results of an environment's step: four, five since gymnasium, three of a wrapper
 
 
@@ -63,7 +64,7 @@ class _Calling:
         if whole is not None:
             return self._is_one(whole, depth - 1)
         function, first_given = self._function_of(temp)
-        if function not in _FROM_HOST | _WRAPPING:
+        if function not in _FROM_HOST | WRAPPING:
             return function == "numpy.expand_dims"
         match self._made.get(first_given):
             case Make(kind="list", entries=[entry]):
@@ -82,7 +83,7 @@ class _Calling:
         if whole is not None:
             return self._is_of_host(whole, depth - 1)
         function, first_given = self._function_of(temp)
-        return function in _FROM_HOST or (function in _WRAPPING and self._is_of_host(first_given, depth - 1))
+        return function in _FROM_HOST or (function in WRAPPING and self._is_of_host(first_given, depth - 1))
 
     def _is(self, temp: Temp, value: int | None) -> bool:
         made = self._made.get(temp)

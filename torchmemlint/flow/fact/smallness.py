@@ -65,13 +65,14 @@ def small(engine: Engine, seen: Iterable[Passes]) -> dict[Op, Amount | None]:
             if graphs.is_small(one):
                 found.setdefault(chain[0], None)
                 continue
-            linear = graphs.linear_layers(one)
-            amount = graphs.of_rows(linear, 1)
-            if not ((linear or passes.trains) and any(given_one_row([chain]))):  # a state beside batches of training
-                rows = drawn_rows(chain[0], chain[1:], engine.imported([chain[0].owner.unit])) if linear else None
-                amount = graphs.of_rows(linear, rows or 0)
-                if amount is None or amount.is_much:
-                    continue
+            linear, rows = graphs.linear_layers(one), None
+            is_state = bool(linear or passes.trains) and any(given_one_row([chain]))  # beside batches of training
+            if linear:
+                others = engine.imported([chain[0].owner.unit])
+                rows = 1 if is_state else drawn_rows(chain[0], chain[1:], others)
+            amount = graphs.of_rows(linear, rows) if rows else None
+            if not is_state and (amount is None or amount.is_much):
+                continue
             found[chain[0]] = largest([found[chain[0]], amount]) if chain[0] in found else amount
     return found
 
@@ -124,7 +125,7 @@ class _Graphs:
 
     def of_rows(self, layers: list[Object], rows: int) -> Amount | None:
         """Return what linear layers keep of some rows, by their widths; one that is not known counts as the largest."""
-        widths = list(map(self._width, layers)) if rows else []
+        widths = list(map(self._width, layers))
         known = [width for width in widths if width is not None]
         whole = sum(known) + max(known, default=0) * widths.count(None)
         return Amount(_OF_A_ROW * rows * whole, f"batch of {rows}" if rows > 1 else "") if known else None

@@ -46,7 +46,8 @@ def is_call(known: Contracts, target: Ref, name: str) -> bool:
 def method(site: CallSite, target: Ref, name: str) -> Value | None:
     """Return the value of a method that a contract speaks of; None for others."""
     known = site.machine.index.contracts
-    if name not in known.methods and not _is_inherited_reader(site, target, name):
+    reads = _is_inherited_reader(site, target, name)
+    if name not in known.methods and not reads:
         return None
     of = owners(target)
     if known.names("generates").has_method(name, of):
@@ -61,7 +62,7 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
             differentiate(site.frame, site.state, sources, site.point, False)
             return PLAIN
         return None
-    if known.names("reads").has_method(name, of) or _is_inherited_reader(site, target, name):
+    if known.names("reads").has_method(name, of) or reads:
         site.frame.read(sources_of(site.state, site.arguments.all()), Reading.NUMBER)
         return PLAIN
     if known.names("keeps").has_method(name, of):

@@ -59,9 +59,9 @@ def _edits(moved: WrittenCall | None, created: WrittenCall | None, device: str, 
     filling = cst.ensure_type(moved.node.func, cst.Attribute).value
     zeroed = dtype is not None and _zeroes(filling, created.node)
     kept = created.piece.span(created.node if zeroed else filling)
-    last, converted = _converted(moved) if exact and dtype is None else (moved.node, "")
-    kind = f"{module}.{dtype}" if dtype else converted if created.argument("dtype") is None else ""
-    last = last if kind else moved.node
+    last, kind = moved.node, f"{module}.{dtype}" if dtype else ""
+    if exact and dtype is None and created.argument("dtype") is None:
+        last, kind = _converted(moved)
     given = created.adding(f"dtype={kind}, device={device}" if kind else f"device={device}")
     factory = f"{module}.{'zeros' if zeroed else 'empty'}"
     made = created.replacing(created.node.func, factory) if dtype is not None else ()
