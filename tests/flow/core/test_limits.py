@@ -60,11 +60,16 @@ def test_what_is_dropped_at_once_in_a_run_that_is_too_long() -> None:
 
 
 def test_a_training_loop_that_was_not_reached() -> None:
-    """What was not followed may differentiate a pass: where its file does so anywhere, nothing is said of the pass."""
+    """What was not followed may differentiate a pass: where its file does so anywhere, nothing is said of the pass.
+
+    Where a file that it imports does so, it is doubted; where none does, the pass is waste whatever follows.
+    """
     loop = "for _ in range(9):\n    loss = model(x).sum()\n    print(loss.item())\n"
     quiet = f"{HEAD}{_doubling(22)}{loop}"
     trained = f"{HEAD}def end(loss):\n    loss.backward()\n\n{_doubling(22)}{loop}"
-    assert [(case.code, case.doubts) for case in cases({"main.py": quiet})] == [("TML201", {Doubt.CUT})]
+    assert [(case.code, case.doubts) for case in cases({"main.py": quiet})] == [("TML201", set())]
+    beside = {"main.py": f"import ending\n{quiet}", "ending.py": "def end(loss):\n    loss.backward()\n"}
+    assert [(case.code, case.doubts) for case in cases(beside)] == [("TML201", {Doubt.CUT})]
     assert cases({"main.py": trained}) == []
 
 

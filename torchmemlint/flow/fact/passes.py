@@ -14,7 +14,7 @@ from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import How, Reading
 from torchmemlint.flow.domain.refs import Behind, Leaf, Loop, Object, Point, Ref, Result, Source, first_key, path, root
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.fact import roles
+from torchmemlint.flow.fact import rest, roles
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.pending import pending
@@ -22,7 +22,6 @@ from torchmemlint.flow.fact.reasons import Pass, Reason
 from torchmemlint.flow.fact.teaching import Teaching
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import CallMethod, Function, Op, Unit
-from torchmemlint.flow.names.index import takes_gradients
 
 _TRAINING = frozenset({"backward", "step", "grad"})
 
@@ -212,12 +211,12 @@ class Passes:
         if differentiated and source in self.teaching.idle and not wanted and not self.run.cut:
             reason = Reason.UNTRAINED
             doubts |= self.teaching.idle[source] | ({Doubt.CALLER} if self._is_of_network() else set())
-        if not (differentiated or wanted or self._is_cut_short(point) or self._is_array(source)):
+        if not (differentiated or wanted or rest.is_near(self.run, self._functions(point)) or self._is_array(source)):
             reason, more = self._reason(point, source, module, loops, evaluating)
             doubts |= more
             if reason is not None:
                 doubts |= {Doubt.MENTIONED} if not self.trains and self.run.mentioned() else set()
-                doubts |= self._of_framework() | self._of_kind(point, source, module)
+                doubts = (doubts | self._of_framework() | self._of_kind(point, source, module)) - self._needless
         kept, switched = self.growing.get(source), self.switched(module) if reason is Reason.EVALUATING else None
         through = reason in (Reason.DETACHED, Reason.READ) and source not in self._near
         return Pass(point, source, module, loops, differentiated, reason, doubts, evaluating, kept, switched, through)
@@ -227,10 +226,10 @@ class Passes:
         """Are gradients switched on for another pass, which is differentiated?"""
         return any(m is Mode.WANTED and self.evidence.is_differentiated(s) for s, m in self.evidence.modes.items())
 
-    def _is_cut_short(self, point: Point) -> bool:
-        """Was the run not followed to its end, and do the files that it came through differentiate somewhere?"""
-        units = {function.unit for function in self._functions(point)} if self.run.cut else ()
-        return any(takes_gradients(function) for unit in units for function in unit.functions)
+    @cached_property
+    def _needless(self) -> frozenset[Doubt]:
+        """The doubt that a run was cut, where that does not matter."""
+        return frozenset({Doubt.CUT}) if rest.is_harmless(self.engine, self.run) else frozenset()
 
     def _is_array(self, source: Source) -> bool:
         """Is it, or are all its parts that are read, made an array, as nothing with a graph can be?"""

@@ -10,10 +10,12 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.ir.control import Return
 from torchmemlint.flow.ir.ops import Class, Function, Op, Unit
 from torchmemlint.flow.ir.places import NO_TEMP
+from torchmemlint.knowledge import torch_api
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _TURN = "optimizer_idx"
 _EXPORTED = frozenset({"torch.jit.export", "torch.jit.script_method"})
+_ENDING = torch_api.CUTS | torch_api.READERS | torch_api.DISCRETE | {"data"}
 
 
 def _words(function: Function) -> list[str]:
@@ -83,7 +85,8 @@ def is_of_forward(engine: Engine, function: Function) -> bool:
     if any(function.name == method.name for method in engine.index.forward(function.cls)):
         return True
     is_for_users = predicts(engine, function) or evaluates(engine, function)
-    if function.name.startswith("_") or is_for_users or "forward" not in function.mentions:
+    ends_graphs = "forward" not in function.mentions and not function.mentions.isdisjoint(_ENDING)
+    if function.name.startswith("_") or is_for_users or ends_graphs:
         return False
     return any(type(op) is Return and op.src != NO_TEMP for op in function.body)
 

@@ -190,8 +190,8 @@ def _brought(formula: Formula, op: Op) -> CallMethod | None:
             return None
         names.add(value.name)
         value = formula.flow.made.get(value.base)
-    copies = "clone" in names or _on_device(formula) is not None
-    return _of_items(formula, into, value) if into is not None and copies and names & {"cpu", "to"} else None
+    state = _of_items(formula, into, value) if into is not None and names & {"cpu", "to"} else None
+    return state if state is not None and ("clone" in names or _on_device(formula) is not None) else None
 
 
 def _is_to_host(formula: Formula, call: CallMethod) -> bool:

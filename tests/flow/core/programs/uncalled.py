@@ -79,11 +79,11 @@ UNCALLED = {
                 return self.head(x)
 
             def scores(self, x):
-                return self.head(x)  # expect: TML201  # instead: return self.head(x)
+                return self.head(x)
 
         net = DistributedDataParallel(Net())
         for x in torch.randn(8, 2, 4):
-            print(net.module.scores(x).sum().item())  # instead: net.module.scores(x).sum().backward()
+            print(net.module.scores(x).sum().item())  # expect: TML201  # instead: net.module.scores(x).sum().backward()
         """,
     "a folder of the project that is called torch": """
         import torch
