@@ -146,6 +146,7 @@ def without_edits(findings: list[Finding]) -> Any:
     return found
 
 
+@pytest.mark.slow
 @settings(here)
 @given(st.one_of(programs(), st.sampled_from(TEXTS)), st.lists(st.sampled_from(["", "# a comment", "   "]), max_size=4))
 def test_lines_on_top_move_the_rows_and_nothing_else(text: str, above: list[str]) -> None:
@@ -214,6 +215,7 @@ def other_process() -> Iterator[Ask]:
     process.end()
 
 
+@pytest.mark.slow
 @settings(here, max_examples=here.max_examples // 2)  # each is checked three times
 @given(text=programs())
 def test_programs_have_the_same_findings_in_any_process(other_process: Ask, text: str) -> None:
@@ -223,6 +225,7 @@ def test_programs_have_the_same_findings_in_any_process(other_process: Ask, text
     assert other_process(text) == found
 
 
+@pytest.mark.slow
 def test_fixtures_have_the_same_findings_in_any_process(other_process: Ask) -> None:
     for text in TEXTS:
         assert other_process(text) == plain(check(text))

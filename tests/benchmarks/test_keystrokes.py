@@ -31,6 +31,7 @@ def test_the_script_has_about_as_many_rows_as_asked_for_and_parses(script, rows:
     assert rows <= text.count("\n") <= max(rows, 460) + 40
 
 
+@pytest.mark.slow
 def test_every_keystroke_is_answered() -> None:
     words = [
         sys.executable,

@@ -46,6 +46,7 @@ def test_trace_runs_on_the_card(project: Path, capsys: pytest.CaptureFixture[str
     assert (report["run"]["card"], report["run"]["capacity"]) == ("RTX 4090", total)
 
 
+@pytest.mark.slow
 def test_reports_say_the_bytes_that_were_given(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", "--isolated", "--memory", "22GiB", "train.py"]) == 0
     captured = capsys.readouterr()

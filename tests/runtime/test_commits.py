@@ -59,6 +59,7 @@ def test_two_commits(repository: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert sorted(one.name for one in repository.iterdir()) == ["train.py"]
 
 
+@pytest.mark.slow
 def test_a_commit_and_the_files_here(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     values = compared(capsys, "HEAD~", 1)
     assert values["worse"] == ["peak", "growth"]

@@ -39,6 +39,7 @@ def test_each_rule_has_an_experiment_or_a_reason() -> None:
     assert len({named(experiment) for experiment in EXPERIMENTS}) == len(EXPERIMENTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("experiment", COUNTED, ids=named)
 def test_counted_effects_show_on_the_host(experiment: Experiment) -> None:
     # Images are large already; autocast's copies of the weights have to be outweighed by activations.
@@ -62,6 +63,7 @@ def test_what_only_a_device_shows(code: str) -> None:
     assert outcome.bad.seconds_per_step is None  # a simulation's time says nothing about a GPU's
 
 
+@pytest.mark.slow
 def test_workers_copy_what_they_read() -> None:
     if private_bytes() is None:
         pytest.skip("the system does not tell what a process has to itself")
@@ -78,6 +80,7 @@ def test_workers_keep_their_samples() -> None:
     assert outcome.saved > 0.6 * 64 * 16 * 4096 * 4  # all samples, in one worker or the other
 
 
+@pytest.mark.slow
 def test_each_worker_takes_memory() -> None:
     if private_bytes() is None:
         pytest.skip("the system does not tell what a process has to itself")

@@ -64,6 +64,7 @@ def test_the_program_goes_on_and_there_is_no_all_clear(
     assert last.startswith("Growth cannot be told: what looks at the program failed")
 
 
+@pytest.mark.slow
 def test_the_failures_are_in_the_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "train.py").write_text(dedent(PROGRAM))
     monkeypatch.chdir(tmp_path)

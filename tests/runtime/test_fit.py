@@ -56,6 +56,7 @@ def test_the_example_of_the_page(
     assert said == shown[2].splitlines()
 
 
+@pytest.mark.slow
 def test_given_back_blocks_make_room(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     context = -(-cards.CONTEXT[1] // MIB)
     memory = f"{context + 302}MiB"
@@ -72,6 +73,7 @@ def test_given_back_blocks_make_room(project: Path, capsys: pytest.CaptureFixtur
     assert told["missing"] == told["given"]["needed"] - told["capacity"] > 0
 
 
+@pytest.mark.slow
 def test_a_margin_is_counted(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["fit", "--memory", "1GiB", "--output-format", "json", "train.py", "--size", "200"]
     assert main(arguments) == 0
@@ -100,6 +102,7 @@ def test_margins() -> None:
     assert margin.left(1 << 30) < 0
 
 
+@pytest.mark.slow
 def test_an_option_that_is_not_given_is_added(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     memory = f"{-(-cards.CONTEXT[1] // MIB) + 310}MiB"
     assert main(["fit", "--memory", memory, "--vary", "size=64..256", "--output-format", "json", "train.py"]) == 0

@@ -33,6 +33,7 @@ def twin(path: Path) -> Path:
     return path.with_name(path.name.replace(".fixed.py", ".py"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [path for path in FIXED if key(path) not in CANNOT_RUN], ids=key)
 def test_a_safe_fix_changes_nothing_but_memory(path: Path, tmp_path: Path) -> None:
     name, play = key(path), PLAYS.get(key(path), Play())

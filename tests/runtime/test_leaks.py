@@ -30,6 +30,7 @@ def test_the_leaking_line_comes_first(path: Path) -> None:
     assert [leak.line for leak in leaks[1:] if leak.bytes_per_turn > wanted.nbytes] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", CLEAN, ids=lambda path: path.stem)
 def test_no_growth_is_claimed(path: Path) -> None:
     assert expected(path) is None

@@ -94,6 +94,7 @@ def run(folder: Path, what: str, **settings: Any) -> tuple[RunResult, list[str]]
         return result, outs
 
 
+@pytest.mark.slow
 def test_each_rank_is_on_its_own_gpu_and_both_stop_at_the_same_step(tmp_path: Path) -> None:
     """And what they did is kept, though both wait at the end for what never comes."""
     result, outs = run(tmp_path, "hang", backend="simulated", values=True, analysis=ANALYSIS, seconds=15.0)

@@ -184,6 +184,7 @@ def test_what_is_kept_each_eighth_step_is_no_all_clear(tmp_path: Path, capsys: p
     assert "No growth" not in shown
 
 
+@pytest.mark.slow
 def test_what_is_replaced_each_eighth_step_is_clear(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     keep = "if step % 8 == 7: kept = [copy.deepcopy(model.state_dict())]"
     code, shown = traced(tmp_path, "cpu", capsys, device="cpu", steps=30, keep=keep)
@@ -191,6 +192,7 @@ def test_what_is_replaced_each_eighth_step_is_clear(tmp_path: Path, capsys: pyte
     assert "\nNo growth from step to step in 30 steps." in shown
 
 
+@pytest.mark.slow
 def test_growth_on_the_host_beside_a_gpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, shown = traced(tmp_path, "simulated", capsys, device="cuda", steps=20, keep="kept.append(out.detach().cpu())")
     assert code == 1
@@ -231,6 +233,7 @@ for _ in range(2):
 """
 
 
+@pytest.mark.slow
 def test_what_an_epoch_collects_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program = tmp_path / "epochs.py"
     program.write_text(EPOCHS)

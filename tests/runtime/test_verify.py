@@ -120,6 +120,7 @@ def test_it_measures_what_check_reports(
     assert asked == [confidence]
 
 
+@pytest.mark.slow
 def test_runs_side_by_side(project: Path) -> None:
     text = dedent(TRAIN).replace("if len(sys.argv) > 1", "if step >= 0")
     (project / "train.py").write_text(text)
@@ -243,6 +244,7 @@ def test_what_grows_at_a_finding(tmp_path: Path) -> None:
     assert _growing(finding, by_line) == (f"line {path}:4", line.growth)
 
 
+@pytest.mark.slow
 def test_a_fix_that_is_not_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

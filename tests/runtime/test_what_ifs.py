@@ -101,6 +101,7 @@ def fitted(capsys: pytest.CaptureFixture[str], *options: str, expected: int = 0)
     return values
 
 
+@pytest.mark.slow
 def test_a_change_needs_what_the_changed_program_needs(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     values = fitted(capsys, "--what-if", "checkpointing")
     (change,) = values["changes"]
@@ -128,6 +129,7 @@ def test_one_rank_needs_what_each_of_two_needs(program: Path, capsys: pytest.Cap
     assert change["tried"]["peak"] == pytest.approx(both, rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no distributed")
 def test_who_has_a_process_group_shares_already(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program.write_text(PROGRAM.replace(MADE, ON_TWO_RANKS + SHARED["zero"]))
@@ -164,6 +166,7 @@ def test_all_can_be_applied(program: Path, capsys: pytest.CaptureFixture[str]) -
     )
 
 
+@pytest.mark.slow
 def test_what_cannot_be_applied_is_said(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program.write_text(
         "import torch\nweight = torch.ones(64 << 20, device='cuda', requires_grad=True)\n"

@@ -292,6 +292,7 @@ def test_waste_needs_passes_that_recorded() -> None:
     assert labelled(measured, differentiates=False, unseen=False).truth == "clean"
 
 
+@pytest.mark.slow
 def test_every_value_of_every_table_runs() -> None:
     for plan in grid(0, 1):
         drawn = first_of(0, plan)

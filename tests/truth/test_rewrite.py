@@ -201,6 +201,7 @@ def test_fixtures_can_be_rewritten(path: Path) -> None:
                 assert one.files[file].split("\n")[line - 1].strip()
 
 
+@pytest.mark.slow
 def test_another_spelling_changes_no_finding() -> None:
     spellings, changed = differences(BAD[::10])
     assert spellings > 100

@@ -51,6 +51,7 @@ def run(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=project, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_nine_are_kept_and_the_one_is_named(project: Path) -> None:
     before = (project / "losses.py").read_text()
     done = run(project, "--fix", "--prove", f"{sys.executable} try_it")

@@ -13,6 +13,7 @@ from .reshaping import SHAPES, shapeable
 SINGLE = [p for p in larger() if len(p.files) == 1 and shapeable(p.files["main.py"])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("third", [0, *(pytest.param(third, marks=pytest.mark.slow) for third in (1, 2))])
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
 def test_codes(shape: Callable[[str], str | None], third: int) -> None:

@@ -95,6 +95,7 @@ def test_odd_programs(text: str) -> None:
     assert analysed(text) == []
 
 
+@pytest.mark.slow
 def test_the_same_again() -> None:
     for program in programs()[::5]:
         assert cases(program.files) == cases(program.files), program.name

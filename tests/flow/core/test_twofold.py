@@ -19,6 +19,7 @@ def _lines(findings: set[tuple[str, int, str]]) -> set[tuple[int, str]]:
     return {(line, code) for _, line, code in findings}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", SINGLE, ids=lambda program: program.name)
 def test_split(program: Program) -> None:
     two, three = (split(program.files["main.py"], parts) for parts in (2, 3))
@@ -26,6 +27,7 @@ def test_split(program: Program) -> None:
         assert _lines(found(files)) == _lines(set(program.expected))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", SEVERAL, ids=lambda program: program.name)
 def test_order_of_files(program: Program) -> None:
     for order in permutations(program.files):
