@@ -62,14 +62,17 @@ def test_what_is_dropped_at_once_in_a_run_that_is_too_long() -> None:
 def test_a_training_loop_that_was_not_reached() -> None:
     """What was not followed may differentiate a pass: where its file does so anywhere, nothing is said of the pass.
 
-    Where a file that it imports does so, it is doubted; where none does, the pass is waste whatever follows.
+    Where another file that it calls does so, it is doubted; where none does, the pass is waste whatever follows.
     """
     loop = "for _ in range(9):\n    loss = model(x).sum()\n    print(loss.item())\n"
     quiet = f"{HEAD}{_doubling(22)}{loop}"
     trained = f"{HEAD}def end(loss):\n    loss.backward()\n\n{_doubling(22)}{loop}"
     assert [(case.code, case.doubts) for case in cases({"main.py": quiet})] == [("TML201", set())]
-    beside = {"main.py": f"import ending\n{quiet}", "ending.py": "def end(loss):\n    loss.backward()\n"}
-    assert [(case.code, case.doubts) for case in cases(beside)] == [("TML201", {Doubt.CUT})]
+    ending = "def end(loss):\n    loss.backward()\n"
+    beside = {"main.py": f"import ending\n{quiet}", "ending.py": ending}
+    assert [(case.code, case.doubts) for case in cases(beside)] == [("TML201", set())]
+    called = {"main.py": f"import ending\n{quiet}print(ending.end)\n", "ending.py": ending}
+    assert [(case.code, case.doubts) for case in cases(called)] == [("TML201", {Doubt.CUT})]
     assert cases({"main.py": trained}) == []
 
 
@@ -245,7 +248,9 @@ def test_what_is_too_long_and_has_nothing_to_do_with_training() -> None:
     head = "import torch\nfrom counting import Calls\n\nkept = []\n\n"
     main = f"{head}def evaluate(net: torch.nn.Module, data):\n{evaluate}"
     assert found({"counting.py": counting, "main.py": main}) == {("main.py", 9, "TML201")}
-    trains = f"{counting}\ndef train(loss):\n    loss.backward()\n"
+    uncalled = f"{counting}\ndef train(loss):\n    loss.backward()\n"
+    assert found({"counting.py": uncalled, "main.py": main}) == {("main.py", 9, "TML201")}
+    trains = uncalled.replace("self.seen = y", "train(y)")
     assert found({"counting.py": trains, "main.py": main}) == set()
 
 

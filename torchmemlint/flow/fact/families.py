@@ -82,3 +82,10 @@ def _of_parameters(state: State, groups: Value | None) -> set[Ref] | None:
     if any(r.symbolic or (type(r) is Object and r.kind not in _TRANSPARENT) for r in inside):
         return None
     return {r.module for r in inside if type(r) is Parameters}
+
+
+def is_unseen(module: Ref) -> bool:
+    """Is the class of a network not known?"""
+    if type(module) is not Object:
+        return module.symbolic
+    return module.kind is Kind.OPAQUE or (module.kind is Kind.MODULE and not isinstance(module.site, Op))

@@ -14,23 +14,18 @@ from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import How, Reading
 from torchmemlint.flow.domain.refs import Behind, Leaf, Loop, Object, Point, Ref, Result, Source, first_key, path, root
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.fact import rest, roles
+from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.families import is_unseen
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.pending import pending
 from torchmemlint.flow.fact.reasons import Pass, Reason
+from torchmemlint.flow.fact.rest import Rest
 from torchmemlint.flow.fact.teaching import Teaching
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import CallMethod, Function, Op, Unit
 
 _TRAINING = frozenset({"backward", "step", "grad"})
-
-
-def _is_unseen(module: Ref) -> bool:
-    """Is the class of a network not known?"""
-    if type(module) is not Object:
-        return module.symbolic
-    return module.kind is Kind.OPAQUE or (module.kind is Kind.MODULE and not isinstance(module.site, Op))
 
 
 class Passes:
@@ -211,12 +206,15 @@ class Passes:
         if differentiated and source in self.teaching.idle and not wanted and not self.run.cut:
             reason = Reason.UNTRAINED
             doubts |= self.teaching.idle[source] | ({Doubt.CALLER} if self._is_of_network() else set())
-        if not (differentiated or wanted or rest.is_near(self.run, self._functions(point)) or self._is_array(source)):
+        if not (
+            differentiated or wanted or self._rest.differentiates_near(self._functions(point)) or self._is_array(source)
+        ):
             reason, more = self._reason(point, source, module, loops, evaluating)
             doubts |= more
             if reason is not None:
                 doubts |= {Doubt.MENTIONED} if not self.trains and self.run.mentioned() else set()
-                doubts = (doubts | self._of_framework() | self._of_kind(point, source, module)) - self._needless
+                doubts |= self._of_framework() | self._of_kind(point, source, module)
+                doubts -= {Doubt.CUT} if self._rest.is_harmless else set()
         kept, switched = self.growing.get(source), self.switched(module) if reason is Reason.EVALUATING else None
         through = reason in (Reason.DETACHED, Reason.READ) and source not in self._near
         return Pass(point, source, module, loops, differentiated, reason, doubts, evaluating, kept, switched, through)
@@ -227,9 +225,8 @@ class Passes:
         return any(m is Mode.WANTED and self.evidence.is_differentiated(s) for s, m in self.evidence.modes.items())
 
     @cached_property
-    def _needless(self) -> frozenset[Doubt]:
-        """The doubt that a run was cut, where that does not matter."""
-        return frozenset({Doubt.CUT}) if rest.is_harmless(self.engine, self.run) else frozenset()
+    def _rest(self) -> Rest:
+        return Rest(self.engine, self.run)
 
     def _is_array(self, source: Source) -> bool:
         """Is it, or are all its parts that are read, made an array, as nothing with a graph can be?"""
@@ -284,7 +281,7 @@ class Passes:
                 doubts.add(Doubt.UNCALLED)
             return Reason.READ, frozenset(doubts | ({Doubt.GIVEN} if given else set()))
         if detached:
-            alone = any(map(_is_unseen, module)) and not any(map(self.evidence.is_pass, self.returned))
+            alone = any(map(is_unseen, module)) and not any(map(self.evidence.is_pass, self.returned))
             if self._is_uncalled() and (alone or roles.infers(self.engine, self.run.entry)):
                 doubts.add(Doubt.UNCALLED)
             doubts |= pending(self.engine.index, point)
@@ -310,7 +307,7 @@ class Passes:
         tried whether the pass fails, for want of memory.
         """
         evidence, run, head = self.evidence, self.run, roles.head(self.engine, point)
-        unseen = any(map(_is_unseen, module))
+        unseen = any(map(is_unseen, module))
         if not head or roles.is_of_forward(self.engine, head[0].owner):
             return False
         if definitions(head[0].owner).following(head[0]) and (
@@ -349,7 +346,7 @@ class Passes:
 
     def _of_kind(self, point: Point, source: Source, module: frozenset[Ref]) -> frozenset[Doubt]:
         """Return the doubt whether an unseen network differentiates in forward: by inputs that ask for gradients."""
-        if not any(map(_is_unseen, module)):
+        if not any(map(is_unseen, module)):
             return frozenset()
         read = self.run.read_gradients()  # what the run itself has asked for
         asked, made = {source, *(self.run.asked() - read)}, {r.site for r in read if type(r) is Object}
