@@ -35,9 +35,10 @@ from torchmemlint.flow.ir.blocks import missed
 from torchmemlint.flow.ir.control import For, If
 from torchmemlint.flow.models import containers, handing, library
 
-# Only taken down: no work.
 _NOTED = fx.TAKEN_DOWN | {fx.Infer, fx.Serve, fx.Use}
 _QUIET = _NOTED | {fx.Note, fx.Read, fx.Step, fx.Differentiate}  # they change nothing that an object holds
+# No work: each takes a tenth of what a call, a loop, a branch, or what reads or writes the heap takes.
+_LIGHT = _QUIET | {fx.Derive, fx.Forward, fx.Hold, fx.Keep, fx.SetMode, fx.Slotted}
 
 
 class Substitution(Noting):
@@ -64,7 +65,7 @@ class Substitution(Noting):
     def perform(self, effects: list[Effect]) -> None:
         """Perform effects in order."""
         machine = self.frame.machine
-        machine.spend(sum(type(effect) not in _NOTED for effect in effects), self.state)
+        machine.spend(sum(type(effect) not in _LIGHT for effect in effects), self.state)
         if machine.is_exhausted():
             self.frame.cut = True
             return
