@@ -259,7 +259,7 @@ class Cases:
         """Does a file call a method whose code was not run, and turn no gradients off?"""
         if any(method in one.calling for one in self._outcomes_on(file, pulse)):
             return False
-        return not any(word in self.sources.text(file) for word in self._known.off.last_parts)
+        return not self._is_quiet(file)
 
     def _where_kept(self, case: Case, path: Path, pulse: Callable[[], None] | None) -> Iterator[Case]:
         """Yield a case at the first place that keeps nothing which is wanted where it is called otherwise."""
@@ -303,9 +303,10 @@ class Cases:
         """Run some files. Where that fails, no others fail with them."""
         stops: list[Exception] = []
         mentioned = frozenset(name for user in users for name in user.mentioned)
+        using = [path for other in self._used_by(group) for path in other]
 
         def named(names: Set[str]) -> bool:
-            return names <= mentioned or self._are_named(names, group[0])
+            return (names <= mentioned and any(map(self._is_quiet, using))) or self._are_named(names, group[0])
 
         asked: set[str] = set()
 
@@ -338,18 +339,17 @@ class Cases:
 
     def _are_named(self, names: Set[str], path: Path) -> bool:
         """Does a function mention some names, in a file that imports this and is not run to judge it?"""
-        for user in self._unseen_users(path):
-            text = self.sources.text(user)
-            if all(name in text for name in names):
-                unit = self.sources.unit(user)
-                if unit is not None and names <= mentions([unit]):
-                    return True
-        return False
+        texts = ((user, self.sources.text(user)) for user in self._unseen_users(path))
+        units = (self.sources.unit(user) for user, text in texts if all(name in text for name in names))
+        return any(names <= mentions([unit]) for unit in units if unit is not None)
 
     def _calls_quietly(self, method: str, group: Group) -> bool:
         """Does a file that is not of a group turn gradients off, and call a method of this name?"""
-        texts = (self.sources.text(path) for path in self._callers(method) if path not in group)
-        return any(word in text for text in texts for word in self._known.off.last_parts)
+        return any(self._is_quiet(path) for path in self._callers(method) if path not in group)
+
+    def _is_quiet(self, path: Path) -> bool:
+        text = self.sources.text(path)
+        return any(word in text for word in self._known.off.last_parts)
 
     def _callers(self, method: str) -> tuple[Path, ...]:
         """The files that call a method of this name."""

@@ -195,8 +195,7 @@ class Evidence:
         inner = provenance.ancestors(sources, cut=backward.ends) - backward.ends if backward.ends else through
         for source in inner - self.differentiated if creates else inner:
             self.differentiated_in.setdefault(source, set()).update(loops)
-        if creates:
-            self.for_more |= through - self.differentiated
+        self.for_more |= through - self.differentiated if creates else set()
         self.differentiated |= through
         near = {s for s in provenance.ancestors(sources, parts=False) if self._may_record(s)}
         self._through.append((through, near))
@@ -219,7 +218,8 @@ class Evidence:
             self.wholes |= {root(s) for s in first - self.overwritten if type(s) is Behind}
         self.passed |= {s for s in near - first if any(type(p) is Graph or p in self.proven for p in self._above(s))}
         for source in (s for s in through if type(s) is Passed):
-            if not any(map(self.is_pass, provenance.ancestors(sources, cut={source}) - {source})):
+            beside = provenance.ancestors(sources, cut={source}) - {source}
+            if all(source in self._above(s) for s in beside if type(s) is Passed or self._may_record(s)):
                 self.proven.add(source)  # nothing beside it has the graph that backward needs
         self.proven |= sources if not near and len(sources) == 1 else set()
 
@@ -232,8 +232,10 @@ class Evidence:
 
     def _is_called(self, source: Source) -> bool:
         """Is it a forward pass, or (a part of) the result of a call?"""
-        is_result = type(root(source)) is Result and root(source) in self.callees and source not in self.networks
-        return is_result or type(source) is Graph
+        begin = root(source)
+        return type(source) is Graph or (
+            type(begin) is Result and begin in self.callees and source not in self.networks
+        )
 
     def _is_of_network(self, source: Source) -> bool:
         """Is it a forward pass, or (a part of) what a network gives?"""
