@@ -13,10 +13,11 @@ from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.samples import SAMPLING
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
-from torchmemlint.flow.ir.control import Break, For
+from torchmemlint.flow.ir.control import For
 from torchmemlint.flow.ir.defuse import DefUse, definitions
 from torchmemlint.flow.ir.ops import Function, Op
 from torchmemlint.flow.ir.places import SliceKey
+from torchmemlint.flow.ir.reaching import reaching
 from torchmemlint.flow.models.hooks import functions
 from torchmemlint.immutable import immutable
 from torchmemlint.knowledge.services import ACCELERATORS
@@ -43,9 +44,10 @@ def moving(run: Run, built: Mapping[Object, Loader]) -> Iterator[Moved]:
             continue
         for begin, batch in given.items():
             loader = built.get(begin) if type(begin) is Object else None
-            if loader is not None and move.point.chain():
+            if loader is not None and (sites := move.point.chain()):
                 whole = type(batch) is Behind and batch.base is begin
-                yield Moved(move.point, loader, move.waits, whole, _is_once(run, event))
+                once = _is_once(run, event) or _is_first_batch(sites[0])
+                yield Moved(move.point, loader, move.waits, whole, once)
 
 
 def goes_to_accelerator(device: Value) -> bool:
@@ -79,8 +81,26 @@ def _is_once(run: Run, event: Event) -> bool:
 
 
 def is_left_at_once(site: object) -> bool:
-    """Is it a loop that is left with its first round?"""
-    return isinstance(site, For) and bool(site.body) and type(site.body[-1]) is Break
+    """Is it a loop that is left within its first round?"""
+    return isinstance(site, For) and reaching(site.owner).has_one_round(site)
+
+
+def _is_first_batch(site: Op) -> bool:
+    """Is it, or a part of it, `next(iter(loader))`? The iterator is made for this batch, which takes longer."""
+    flow, known = definitions(site.owner), reaching(site.owner)
+    made: Op | None = flow.made.get(site.base) if isinstance(site, ops.CallMethod) else None
+    while made is not None:
+        match made:
+            case ops.Load():
+                bound = known.only(made)
+                made = flow.made.get(bound.src) if isinstance(bound, ops.Bind) else None
+            case ops.GetItem(base=base) | ops.GetAttribute(base=base) | ops.Unpack(src=base):
+                made = flow.made.get(base)
+            case ops.Call(arguments=[first, *_]) if flow.called(made) == "next":
+                return flow.called(flow.made.get(first.temp)) == "iter"
+            case _:
+                return False
+    return False
 
 
 def batches_of_its_own(loader: Loader) -> bool:

@@ -27,6 +27,7 @@ class Reaching:
         self.at: dict[Load, Definitions] = {}
         self.readers: dict[Op, list[Load]] = {}  # of each definition
         self.rounds: dict[Op, _State] = {}  # what names stand for where an iteration of a loop ends
+        self._single: set[Op] = set()  # loops of which no iteration comes to its end
         self._outer = function.parent is None
         self._shared = {name for f in function.unit.functions[1:] for name in f.mentions} if self._outer else set()
         self._leaving: list[tuple[list[_State], list[_State]]] = []  # of each loop around: breaks, continues
@@ -44,6 +45,10 @@ class Reaching:
     def is_local(self, name: Name) -> bool:
         """Is a name read and bound nowhere else?"""
         return name.scope is Scope.LOCAL or (self._outer and name.text not in self._shared)
+
+    def has_one_round(self, loop: Op) -> bool:
+        """Is a loop left within its first iteration, whichever way that goes?"""
+        return loop in self._single
 
     def comes_round(self, loop: Op, definition: Op) -> bool:
         """May a name still stand for what an operation has made it when an iteration of a loop ends?"""
@@ -95,6 +100,8 @@ class Reaching:
             for other in continues:
                 after = _joined(after, other)
             self.rounds[op] = after or {}
+            if after is None:
+                self._single.add(op)
             begun = _joined(begun, after) or begun
         ended = self._run(op.orelse, dict(tested)) if tested is not None else None
         for other in breaks:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Span
 from torchmemlint.flow.fact.details import Creating
 from torchmemlint.knowledge import torch_api
+from torchmemlint.rules.allocation.filled import filled as filled_by
 from torchmemlint.rules.allocation.series import beside
 from torchmemlint.rules.arguments import WrittenCall
 from torchmemlint.rules.base import TellingRule
@@ -57,14 +58,16 @@ def _edits(moved: WrittenCall | None, created: WrittenCall | None, device: str, 
     if "#" in written(moved.node)[len(text) :] or text.startswith("(") or (dtype is not None and not module):
         return ()
     filling = cst.ensure_type(moved.node.func, cst.Attribute).value
-    zeroed = dtype is not None and _zeroes(filling, created.node)
-    kept = created.piece.span(created.node if zeroed else filling)
+    filled = filled_by(created, filling, typed=bool(dtype))
+    factory = filled.factory() if filled is not None and module else ""
+    kept = created.piece.span(created.node if factory else filling)
     last, kind = moved.node, f"{module}.{dtype}" if dtype else ""
     if exact and dtype is None and created.argument("dtype") is None:
         last, kind = _converted(moved)
-    given = created.adding(f"dtype={kind}, device={device}" if kind else f"device={device}")
-    factory = f"{module}.{'zeros' if zeroed else 'empty'}"
-    made = created.replacing(created.node.func, factory) if dtype is not None else ()
+    named = f"dtype={kind}, device={device}" if kind else f"device={device}"
+    given = filled.edits(named) if filled is not None and factory else created.adding(named)
+    factory = factory or ("empty" if dtype is not None else name)
+    made = created.replacing(created.node.func, f"{module}.{factory}") if factory != name else ()
     return (*made, *given, Edit(Span(kept.end, created.piece.span(last).end), ""))
 
 
@@ -79,12 +82,3 @@ def _converted(moved: WrittenCall) -> tuple[cst.Call, str]:
         ) if "#" not in moved.piece.written(call)[len(moved.piece.written(inner)) :]:
             return call, text_of(dtype)
     return moved.node, ""
-
-
-def _zeroes(filling: cst.BaseExpression, made: cst.Call) -> bool:
-    """Is it `made.zero_()`, or `made.fill_(0)`?"""
-    match filling:
-        case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value=name)), args=args):
-            given = [text_of(one.value) for one in args]
-            return inner is made and (name, given) in (("zero_", []), ("fill_", ["0"]), ("fill_", ["0."]))
-    return False
