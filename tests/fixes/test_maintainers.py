@@ -167,6 +167,35 @@ ARGUMENTS = {
         "given = dict(num_workers=2)\nprint(given)\nloader = DataLoader(data, **given)",
         "given = dict(num_workers=2)\nprint(given)\nloader = DataLoader(data, **given, pin_memory=True)",
     ),
+    "arguments that are collected for several loaders": (
+        "given = {'num_workers': 2, 'timeout': 9}\n"
+        "loader = DataLoader(data, **given)\nothers = DataLoader(data, 8, **given)",
+        "given = {'num_workers': 2, 'timeout': 9, 'pin_memory': True}\n"
+        "loader = DataLoader(data, **given)\nothers = DataLoader(data, 8, **given)",
+    ),
+    "arguments that are collected in rows": (
+        """
+        given = {
+            "num_workers": 2,
+            "timeout": 9,
+        }
+        loader = DataLoader(data, **given)
+        """,
+        """
+        given = {
+            "num_workers": 2,
+            "timeout": 9,
+            "pin_memory": True,
+        }
+        loader = DataLoader(data, **given)
+        """,
+    ),
+    "arguments that are collected for loaders of which one is given more": (
+        "given = {'num_workers': 2}\nloader = DataLoader(data, **given)\n"
+        "others = DataLoader(data, pin_memory=False, **given)",
+        "given = {'num_workers': 2}\nloader = DataLoader(data, **given, pin_memory=True)\n"
+        "others = DataLoader(data, pin_memory=False, **given)",
+    ),
     "one of two that are made alike": (
         "loader = DataLoader(data, num_workers=2)\nothers = DataLoader(data, num_workers=4)\n"
         "more = DataLoader(data, 8, num_workers=4)",
@@ -318,6 +347,27 @@ def test_loaders_keep_their_workers_alike_unless_they_have_none() -> None:
         assert fixed(before.format(loader=loaders.format("", count))).text == before.format(
             loader=loaders.format(kept, after)
         )
+
+
+def test_workers_stay_if_the_caller_asks_for_any() -> None:
+    before = dedent("""
+        import torch
+        from torch.utils.data import DataLoader
+
+        def train(data, net, optimizer, n):
+            loader = DataLoader(data, num_workers=n, pin_memory=True{0})
+            for _ in range(10):
+                for x, _ in loader:
+                    loss = net(x.float()).mean()
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+
+        def main(data):
+            net = torch.nn.Linear(512, 10)
+            train(data, net, torch.optim.SGD(net.parameters(), lr=0.1), 4)
+        """)
+    assert fixed(before.format("")).text == before.format(", persistent_workers=n > 0")
 
 
 @pytest.mark.parametrize("name", REMOVALS)

@@ -17,7 +17,6 @@ from torchmemlint.syntax.text import text_of
 
 _SPACED = re.compile(r"\w+ = ")
 _COMMENT_BEHIND = re.compile(r"[ \t]*(?:(,)[ \t]*)?#")
-_MADE_AND_GIVEN = 2  # names
 _REST = re.compile(r"[ \t]*(?:(,)[ \t]*)?(?:#.*)?$")  # of a row, behind an argument
 
 
@@ -55,11 +54,11 @@ class WrittenCall:
     def adding(self, text: str) -> tuple[Edit, ...]:
         """Edits that add `text` ("pin_memory=True") as the last argument, in the call's own style.
 
-        It goes to the `dict(...)` that a name holds for the call alone, if there is one.
+        It goes to the dictionary that a name holds for such calls alone, if there is one.
         """
-        collected = self._collected()
-        if collected is not None:
-            return collected.adding(text)
+        collected = self._collected(text)
+        if collected:
+            return collected
         if not self.node.args:
             end = self.span.end
             between = Position(end.row, end.column - 1)
@@ -84,19 +83,42 @@ class WrittenCall:
             return (Edit(Span(end, end), f"\n{indent}{text},"),)
         return (Edit(Span(last.end, last.end), ","), Edit(Span(end, end), f"\n{indent}{text}"))
 
-    def _collected(self) -> WrittenCall | None:
-        """The `dict(...)` that a statement before collects named arguments in, if nothing else names it."""
+    def _collected(self, text: str) -> tuple[Edit, ...]:
+        """Edits that add `text` to the dictionary of named arguments that calls of this kind share; () without one."""
         spread = [one.value for one in self.node.args if one.star == "**"]
         source = self.facts.source
         block = statements.block_of(source.statements, self.span, source.rows) if len(spread) == 1 else ()
         wanted = text_of(spread[0]) if spread else ""
-        named = [node for one in block for node in ast.walk(one) if isinstance(node, ast.Name) and node.id == wanted]
-        for one in block if len(named) == _MADE_AND_GIVEN else ():
+        nodes = [node for one in block for node in ast.walk(one)]
+        named = sum(isinstance(node, ast.Name) and node.id == wanted for node in nodes)
+        takers = [node for node in nodes if isinstance(node, ast.Call) and wanted in _spread(node)]
+        given = {one.arg for taker in takers for one in taker.keywords}
+        if named != len(takers) + 1 or {ast.unparse(one.func) for one in takers} != {self.callee}:
+            return ()
+        for one in block if text.partition("=")[0] not in given else ():
             match one:
-                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name("dict"), args=[]) as made):
-                    if name == wanted and made.keywords:
-                        return call_at(self.facts, source.span_of(place_of(made)))
-        return None
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == wanted:
+                    return self._extended(value, text)
+        return ()
+
+    def _extended(self, collected: ast.expr, text: str) -> tuple[Edit, ...]:
+        """Edits that add an argument to `dict(a=1)` or `{"a": 1}`; () for anything else."""
+        span_of = self.facts.source.span_of
+        match collected:
+            case ast.Call(func=ast.Name("dict"), args=[], keywords=[_, *_]):
+                made = call_at(self.facts, span_of(place_of(collected)))
+                return made.adding(text) if made is not None else ()
+            case ast.Dict(keys=[*_, ast.Constant(value=str()) as key], values=[*_, value]) if (
+                None not in collected.keys
+            ):
+                rows, at, end = self.facts.source.rows, span_of(place_of(key)).start, span_of(place_of(value)).end
+                if "#" in rows[end.row - 1][end.column - 1 :]:
+                    return ()
+                quote, before = rows[at.row - 1][at.column - 1], rows[at.row - 1][: at.column - 1]
+                name, _, argument = text.partition("=")
+                joint = ", " if before.strip() else f",\n{before}"
+                return (Edit(Span(end, end), f"{joint}{quote}{name}{quote}: {argument}"),)
+        return ()
 
     def _has_rows_of_one(self) -> bool:
         """Does each argument begin a row of its own?"""
@@ -140,6 +162,11 @@ class WrittenCall:
             yield Edit(Span(before, end), "")
         else:
             yield Edit(Span(begin, end if is_last else self.piece.span(arguments[last + 1]).start), "")
+
+
+def _spread(call: ast.Call) -> set[str]:
+    """The names of dictionaries that a call is given the arguments of."""
+    return {one.value.id for one in call.keywords if one.arg is None and isinstance(one.value, ast.Name)}
 
 
 def call_at(facts: FileFacts, span: Span) -> WrittenCall | None:

@@ -94,8 +94,8 @@ def written(facts: FileFacts, op: Op, limit: int) -> str:
 
 
 def offered(title: str, applicability: Applicability, edits: tuple[Edit, ...]) -> Fix:
-    """A fix that makes some edits; a hint where there are none."""
-    return Fix(title, applicability if edits else Applicability.HINT, edits)
+    """A fix that makes some edits, each once; a hint where there are none."""
+    return Fix(title, applicability if edits else Applicability.HINT, tuple(dict.fromkeys(edits)))
 
 
 def call_method(site: Site, method: str) -> tuple[Edit, ...]:
