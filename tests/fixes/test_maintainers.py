@@ -456,6 +456,10 @@ STATEMENTS = {
         "y = torch.stack([self.target(one) for one in s]).detach()",
         "with torch.no_grad():\n    y = torch.stack([self.target(one) for one in s])",
     ),
+    "detaching of which a comment speaks": (
+        "y = self.target(s)\n# not a step for the target, so detach it\ny = y.detach() + r",
+        "with torch.no_grad():\n    y = self.target(s)\n# not a step for the target, so detach it\ny = y.detach() + r",
+    ),
     "detaching behind it": (
         "y = self.target(s)\nz = y.detach().mean()\ny = y.detach() + z",
         "with torch.no_grad():\n    y = self.target(s)\nz = y.mean()\ny = y + z",

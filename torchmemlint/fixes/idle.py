@@ -15,6 +15,7 @@ from torchmemlint.fixes.leaves import statements
 from torchmemlint.flow.fact.details import Arriving, Graphs
 from torchmemlint.syntax import standard
 from torchmemlint.syntax.source_module import SourceModule, span_in
+from torchmemlint.syntax.text import is_explained
 
 _DETACHING = re.compile(r"\s*\.\s*detach\(\s*\)\Z")
 _DATA = re.compile(r"\s*\.\s*data\Z")  # a number of a tensor of old was `x.data[0]`: that is left
@@ -52,6 +53,8 @@ def idle_detaching(
         others |= {spot for spot in spots if change.after.startswith("[", ends[spot])}
         has_data = any(change.after.endswith(".data", 0, ends[spot]) for spot in others)
         for spot in spots & idle:
+            if is_explained(rows, places[spot].start.row, "detach"):
+                continue  # the comment would be about nothing
             start, end = (index.offset(one) for one in (places[spot].start, places[spot].end))
             found += _removed(change.after, start, end, with_data=not has_data)
     return tuple(sorted(one for one in set(found) if not any(_is_within(one, other) for other in found)))

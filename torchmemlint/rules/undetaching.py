@@ -11,6 +11,7 @@ from torchmemlint.flow.fact.reasons import Reason
 from torchmemlint.rules.separating import place_of
 from torchmemlint.rules.told import Told
 from torchmemlint.syntax import statements
+from torchmemlint.syntax.text import is_explained
 
 _DETACHING = re.compile(r"(\)*)(\s*\.(?:detach\(\)|data))")
 
@@ -28,6 +29,8 @@ def needless_detaching(told: Told) -> Iterator[Edit]:
                 | ast.Call(func=ast.Attribute(value=inner, attr="detach"), args=[], keywords=[])
             ):
                 if not _comes_from(inner, told) or (isinstance(call, ast.Attribute) and not _cuts(told)):
+                    continue
+                if is_explained(source.rows, call.lineno, "detach"):  # the comment would be about nothing
                     continue
                 kept, whole = source.span_of(place_of(inner)), source.span_of(place_of(call))
                 behind = _DETACHING.fullmatch(Span(kept.end, whole.end).text(source.rows))

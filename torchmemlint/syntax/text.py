@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 
 from torchmemlint.syntax import cst, standard
@@ -51,6 +51,15 @@ def _is_bare(blank: cst.BaseParenthesizableWhitespace) -> bool:
 def characters(line: str, column: int) -> int:
     """How many characters stand before a column that counts bytes of UTF-8, as those of the standard parser do."""
     return column if line.isascii() else len(line.encode("utf-8", "surrogatepass")[:column].decode("utf-8", "replace"))
+
+
+def is_explained(rows: Sequence[str], row: int, word: str) -> bool:
+    """Does a comment on a row (from 1), or in those right above it, speak of a word?"""
+    _, _, comment = rows[row - 1].partition("#")
+    while word not in comment.lower() and row > 1 and rows[row - 2].lstrip().startswith("#"):
+        row -= 1
+        comment = rows[row - 1]
+    return word in comment.lower()
 
 
 _LEFT_OUT = "…"

@@ -190,6 +190,8 @@ class Factories:
         sizes = list(self._written_out(shape))
         counts = [at_most(size) for size in sizes]
         known_counts = [count for count in counts if count is not None]
+        if 0 in known_counts:
+            return 0
         return math.prod(known_counts) if len(known_counts) == len(counts) else None
 
     def _width(self, factory: str, created: Op) -> int:

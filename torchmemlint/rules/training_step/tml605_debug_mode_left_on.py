@@ -6,6 +6,7 @@ from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.flow.fact.details import Serving
 from torchmemlint.knowledge.services import ANOMALY_CONTEXT, PROFILING, RECORDING
 from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.removal import removing
 from torchmemlint.rules.told import Told
 
 
@@ -35,6 +36,9 @@ class DebugModeLeftOn(TellingRule):
 
 
 def _switched_off(told: Told) -> Fix:
+    """Take the statement out; turn the mode off where it is a part of another one."""
     mode = told.call.argument("mode", 0) if told.call is not None else None
-    edits = told.call.replacing(mode, "False") if told.call is not None and mode is not None else ()
+    edits = removing(told.facts, told.span) if mode is not None else ()
+    if told.call is not None and mode is not None and not edits:
+        edits = told.call.replacing(mode, "False")
     return Fix("Turn anomaly detection off", Applicability.UNSAFE, edits)
