@@ -96,6 +96,8 @@ def _is_first_batch(site: Op) -> bool:
                 made = flow.made.get(bound.src) if isinstance(bound, ops.Bind) else None
             case ops.GetItem(base=base) | ops.GetAttribute(base=base) | ops.Unpack(src=base):
                 made = flow.made.get(base)
+            case For(source=source):
+                made = flow.made.get(source)  # a part of it
             case ops.Call(arguments=[first, *_]) if flow.called(made) == "next":
                 return flow.called(flow.made.get(first.temp)) == "iter"
             case _:

@@ -33,8 +33,9 @@ from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.owning import gathers_layers, is_of_network
 from torchmemlint.flow.ir.blocks import is_inside
+from torchmemlint.flow.ir.defuse import definitions, operands
 from torchmemlint.flow.ir.filling import is_refilled
-from torchmemlint.flow.ir.ops import Call, CallMethod, Class, Function, Op
+from torchmemlint.flow.ir.ops import Call, CallMethod, Class, Function, Load, Op
 from torchmemlint.immutable import immutable
 
 
@@ -272,7 +273,20 @@ def is_chain(run: Run, effect: fx.Keep) -> bool:
     """Does what an iteration makes come from what the one before it made, also apart from what is kept?"""
     ancestors = run.provenance.ancestors
     carried = {s for s in ancestors(effect.events) if type(s) is Phi and s.loop is effect.loop}
-    return any(effect.events & ancestors((phi,)) for phi in carried)
+    return any(effect.events & ancestors((phi,)) for phi in carried) or all(
+        type(one) is Graph and _is_layer(one.site, effect) for one in effect.events
+    )
+
+
+def _is_layer(site: object, effect: fx.Keep) -> bool:
+    """Does an operation with parameters work on a variable that comes round: `x = F.conv2d(x, weights[i])`?"""
+    holder, name = effect.place
+    if holder is not None or not isinstance(site, Call | CallMethod) or not isinstance(effect.loop.site, Op):
+        return False
+    if site.owner is not effect.loop.site.owner:
+        return False
+    given = definitions(site.owner).origins(*operands(site))
+    return any(isinstance(one, Load) and one.name.text == name for one in given)
 
 
 def _is_one_pass(run: Run, effect: fx.Keep) -> bool:
