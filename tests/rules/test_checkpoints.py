@@ -99,3 +99,30 @@ def test_what_stays_bound_is_kept(read: str, state: str, then: str) -> None:
 )
 def test_what_is_let_go_of_or_needed_is_not(read: str, state: str, then: str) -> None:
     assert found(TRAINED.format(read=read, state=state, then=then)) == []
+
+
+def test_one_of_two_files_whose_tensors_meet_is_not_read_to_the_cpu() -> None:
+    """The other one's tensors stay on the GPU, and both would meet in a sum."""
+    text = """import torch
+def ready(parameters):
+    net = torch.nn.Linear(1000, 1000)
+    net.load_state_dict(parameters)
+    return net.cuda()
+def soup(files):
+    params = torch.load(files[0])
+    for file in files[1:]:
+        more = torch.load(file)
+        mixed = {k: params[k].clone() * 0.5 + more[k].clone() * 0.5 for k in more}
+        if ready(mixed)(torch.randn(5, 1000).cuda()).mean() > 0:
+            params = mixed
+    return ready(params)
+def main(file):
+    params = torch.load(file)
+    print(params["epoch"] + 1)
+    return ready(params)
+soup(["a", "b"])
+main("c")
+"""
+    edits = {one.span.start.row: one.fix.edits for one in check(text) if one.code == "TML504" and one.fix is not None}
+    assert edits[7] == ()
+    assert edits[15] != ()

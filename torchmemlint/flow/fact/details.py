@@ -113,6 +113,7 @@ class Loading:
     to_modules: bool  # are they copied to others than optimizers?
     alone: bool  # is nothing else done with them but that they are read as numbers?
     from_host: bool  # do these files save what they moved to the host first?
+    mixed: bool  # is something computed of them and of those of another file?
 
 
 @immutable()

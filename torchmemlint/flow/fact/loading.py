@@ -17,8 +17,9 @@ from torchmemlint.flow.domain.values import PLAIN, Value
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.files import file_in_program, is_for_ranks, path_given
 from torchmemlint.flow.fact.logs import Event, Run
-from torchmemlint.flow.ir.defuse import definitions
-from torchmemlint.flow.ir.ops import CallMethod, Constant, Function, Op
+from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.defuse import definitions, operands
+from torchmemlint.flow.ir.ops import CallMethod, Constant, Function, Op, Operate
 from torchmemlint.flow.ir.places import Spread
 from torchmemlint.knowledge import checkpoints as known
 
@@ -64,6 +65,17 @@ class Loading:
             own = load.own and not is_for_ranks(load.op.owner.unit)
             if wanted and not own and file not in self._settled and "quantize_dynamic" not in load.op.owner.mentions:
                 yield load
+
+    def is_mixed(self, load: Load) -> bool:
+        """Does its function compute something of its tensors and those of another file, which must be on one device?"""
+        flow, owner = definitions(load.op.owner), load.op.owner
+        own = {one for one in self.loads if one.owner is owner}
+        for op in operations(owner.body) if len(own) > 1 else ():
+            if type(op) is Operate:
+                sides = [own.intersection(flow.origins(one)) for one in operands(op)]
+                if all(sides) and len(sides) > 1 and load.op in (met := set().union(*sides)) and len(met) > 1:
+                    return True
+        return False
 
     @property
     def saves_from_host(self) -> bool:

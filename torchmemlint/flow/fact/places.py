@@ -171,7 +171,8 @@ class Places:
             if one.name in checkpoints.PUBLISHED and checkpoints.PUBLISHED_ON_HOST in self._sources.text(place.path):
                 continue
             if copied or module or saved or one.returned:
-                found = details.Loading(one.name, copied, module, saved, one.to_modules, not one.open, from_host)
+                mixed = loading.is_mixed(one)
+                found = details.Loading(one.name, copied, module, saved, one.to_modules, not one.open, from_host, mixed)
                 unknown = not (copied or module or saved)  # what is only returned may be no tensors at all
                 yield Case(place, "TML504", frozenset({Doubt.SIZE} if unknown else ()), about=found)
         for left in leftovers(loading.loads.values()):

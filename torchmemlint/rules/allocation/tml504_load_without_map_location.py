@@ -34,7 +34,7 @@ class LoadWithoutMapLocation(TellingRule):
             fix=offered(
                 'Pass `map_location="cpu"`',
                 Applicability.SAFE if safe else Applicability.UNSAFE,
-                () if is_used else _edits(told, loading.name),
+                () if is_used or loading.mixed else _edits(told, loading.name),
             ),
         )
 
