@@ -91,6 +91,8 @@ METHODS = frozenset(
     """.split()
 )
 
+REGISTERING = frozenset(name for name in METHODS if name.startswith("register_"))  # no tensor has one of them
+
 # What modules that wrap another for several devices have beside its methods: none of them runs it. Source: torch 2.13
 # (torch.nn.parallel.DistributedDataParallel, torch.distributed.fsdp.FullyShardedDataParallel, fully_shard).
 WRAPPER_METHODS = frozenset(

@@ -219,9 +219,8 @@ class _Report(Told):
         around = self.facts.source.statement_span(self.span_of(graph))
         for number in sorted({*others.on(around, kept=False), *others.naming(around, kept=False)}):
             other = others.all[number]
-            if other.confidence is not Confidence.POSSIBLE and (
-                self._stands_at(other, graph) or self._names(other, graph)
-            ):
+            is_told = other.confidence is not Confidence.POSSIBLE or is_sure(other.doubts)
+            if is_told and (self._stands_at(other, graph) or self._names(other, graph)):
                 yield number
 
     def _stands_at(self, other: Finding, place: Place) -> bool:

@@ -36,7 +36,8 @@ def created(places: Places, engine: Engine, units: Iterable[Unit]) -> Iterator[C
 
 def _case(place: Place, code: str, extent: Extent, about: Creating | Casting, advice: bool) -> Case:
     amount = _amount(extent.nbytes)
-    doubts = frozenset({Doubt.SIZE} if amount is None and not (extent.repeated or extent.grows) else ())
+    is_large = amount.is_much if amount is not None else extent.grows
+    doubts = frozenset() if extent.repeated or is_large else frozenset({Doubt.SIZE})  # once is worth it for much
     return Case(place, code, doubts, advice=advice, amount=amount, about=about)
 
 

@@ -94,7 +94,7 @@ def _ought_to_pin(loader: Loader, moved: list[Moved]) -> bool:
 def _waiting(site: Op, moved: list[Moved]) -> Iterator[Fed]:
     """Does the program wait for the copy of a batch that is pinned, or ought to be?"""
     first = moved[0]
-    if not all(move.waits for move in moved) or all(move.once for move in moved):
+    if not all(move.waits for move in moved) or all(move.once or not move.delays for move in moved):
         return
     if any(batches_of_its_own(m.loader) and (m.whole or may_be_encoded(site)) for m in moved):
         return

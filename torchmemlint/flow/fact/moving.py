@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.heap import ELEMENT
+from torchmemlint.flow.domain.heap import ELEMENT, contained
 from torchmemlint.flow.domain.refs import Behind, Choice, Object, Point, Ref, path, root
 from torchmemlint.flow.domain.values import Value, beginnings
 from torchmemlint.flow.fact.loaders import Loader
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.samples import SAMPLING
 from torchmemlint.flow.ir import ops
-from torchmemlint.flow.ir.blocks import operations
-from torchmemlint.flow.ir.control import For
+from torchmemlint.flow.ir.blocks import blocks, operations
+from torchmemlint.flow.ir.control import For, If, Try
 from torchmemlint.flow.ir.defuse import DefUse, definitions
 from torchmemlint.flow.ir.ops import Function, Op
 from torchmemlint.flow.ir.places import SliceKey
 from torchmemlint.flow.ir.reaching import reaching
 from torchmemlint.flow.models.hooks import functions
 from torchmemlint.immutable import immutable
+from torchmemlint.knowledge import torch_api
 from torchmemlint.knowledge.services import ACCELERATORS
 
+_READING = torch_api.READERS | {"cpu"}
 _ENCODING = ("tokenizer", "processor")
 
 
@@ -34,6 +36,7 @@ class Moved:
     waits: bool  # could it be asked not to wait for the copy?
     whole: bool  # all of the batch at once: its class may be the collate function's own
     once: bool  # of one batch alone
+    delays: bool  # does the program wait for the accelerator there, and not with every batch anyway?
 
 
 def moving(run: Run, built: Mapping[Object, Loader]) -> Iterator[Moved]:
@@ -47,7 +50,7 @@ def moving(run: Run, built: Mapping[Object, Loader]) -> Iterator[Moved]:
             if loader is not None and (sites := move.point.chain()):
                 whole = type(batch) is Behind and batch.base is begin
                 once = _is_once(run, event) or _is_first_batch(sites[0])
-                yield Moved(move.point, loader, move.waits, whole, once)
+                yield Moved(move.point, loader, move.waits, whole, once, not _waits_anyway(run, event, loader))
 
 
 def goes_to_accelerator(device: Value) -> bool:
@@ -78,6 +81,42 @@ def _is_once(run: Run, event: Event) -> bool:
     """Is the loop around it left with its first round, or does the program do it outside of loops?"""
     loops = [e.loop.site for e in event.around if isinstance(e, fx.Repeat)]
     return is_left_at_once(loops[-1]) if loops else run.entry.parent is None
+
+
+def _waits_anyway(run: Run, event: Event, loader: Loader) -> bool:
+    """Are numbers read from the accelerator in each round of the loop over the loader, as by `loss.item()`?
+
+    The program goes on when all work before is done, so that it gets no further than a step ahead of the accelerator.
+    """
+    loops = [e for e in event.around if isinstance(e, fx.Repeat) and loader.made in contained(run.state, [e.over])]
+    site = loops[-1].loop.site if loops else None
+    return isinstance(site, For) and any(_reads(op, depth=2) for op in _each_round(site.body))
+
+
+def _each_round(body: Iterable[Op]) -> Iterator[Op]:
+    """Yield what a block does whenever it is run: not what stands under a further test."""
+    for op in body:
+        yield op
+        if not isinstance(op, If | Try):
+            yield from _each_round(inner for block in blocks(op) for inner in block)
+
+
+def _reads(op: Op, depth: int) -> bool:
+    """Does an operation read numbers, or call a function of its file that always does?"""
+    if isinstance(op, ops.CallMethod) and op.name in _READING:
+        return True
+    called = _called(op) if depth else None
+    return called is not None and any(_reads(inner, depth - 1) for inner in _each_round(called.body))
+
+
+def _called(op: Op) -> Function | None:
+    """Return the function of the same file that an operation calls by its name, or the method of its own object."""
+    function, flow = op.owner, definitions(op.owner)
+    if isinstance(op, ops.CallMethod) and flow.is_self(op.base) and function.method.cls is not None:
+        return function.method.cls.methods.get(op.name)
+    name = flow.path(op.callee) if isinstance(op, ops.Call) else ""
+    found = [f for f in function.unit.functions if f.cls is None and f.name == name]
+    return found[0] if len(found) == 1 else None
 
 
 def is_left_at_once(site: object) -> bool:

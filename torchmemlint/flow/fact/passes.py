@@ -279,7 +279,8 @@ class Passes:
             entry = self.run.entry
             if self._is_uncalled() and (given or entry.name == "forward" or roles.is_exported(entry)):
                 doubts.add(Doubt.UNCALLED)
-            return Reason.READ, frozenset(doubts | ({Doubt.GIVEN} if given else set()))
+            more = {Doubt.GIVEN, Doubt.READER} if self.trains else {Doubt.GIVEN}
+            return Reason.READ, frozenset(doubts | (more if given else set()))
         if detached:
             alone = any(map(is_unseen, module)) and not any(map(self.evidence.is_pass, self.returned))
             if self._is_uncalled() and (alone or roles.infers(self.engine, self.run.entry)):
@@ -380,8 +381,7 @@ class Passes:
 
     def _is_uncalled(self) -> bool:
         """Is the entry a method of a network, other than one that trains it?"""
-        cls = self.run.method_of
-        return cls is not None and not self.trains and self.engine.index.is_network(cls)
+        return not self.trains and self.run.method_of is not None and self.engine.index.is_network(self.run.method_of)
 
     def _is_of_network(self) -> bool:
         """Is the entry a method of a network, which others may train as a whole, unless it says what is trained?"""

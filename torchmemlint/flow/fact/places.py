@@ -52,6 +52,7 @@ from torchmemlint.flow.fact.recording import Recording
 from torchmemlint.flow.fact.records import Kept
 from torchmemlint.flow.fact.retaining import Retained
 from torchmemlint.flow.fact.retention import Fate, Retention, backward_through
+from torchmemlint.flow.fact.rows import is_given_made_up
 from torchmemlint.flow.fact.samples import Memoised
 from torchmemlint.flow.fact.sequence import meeting
 from torchmemlint.flow.fact.services import Service
@@ -298,21 +299,28 @@ class Places:
             calls = tuple(map(self.of, sites))
             owners, forwards = [site.owner.definition for site in sites], list(_forwards(engine, one))
             functions = tuple(self.of_span(f.unit, f.span) if f.parent is not None else None for f in owners)
+            repeated = bool(one.loops) or roles.is_given(seen.run.entry)
+            amount = None if one.kept is not None else recording.amount(one) or little.get(sites[0])  # it grows
+            is_trial = not repeated and (amount is None or not amount.is_much) and is_given_made_up(sites)
+            doubts = {
+                Doubt.UNDIFFERENTIATED: guarding.is_doubtful(seen.run, one),
+                Doubt.SIZE: is_trial,  # to see what comes out: of next to no use to others
+            }
             case = Case(
                 calls[0],
                 code_of_pass(one),
-                one.doubts | ({Doubt.UNDIFFERENTIATED} if guarding.is_doubtful(seen.run, one) else set()),
+                one.doubts.union(doubt for doubt, holds in doubts.items() if holds),
                 reason=one.reason,
                 through=one.through,
                 runs=tuple(self.of_span(forward.unit, forward.span) for forward in forwards),
                 hands_back=any(map(hands_back, forwards)),
                 unmade=seen.is_unmade(one),
-                repeated=bool(one.loops) or roles.is_given(seen.run.entry),
+                repeated=repeated,
                 making=not one.loops and any(f.cls is not None and f.name == "__init__" for f in owners),
                 switched=self.first(one.switched),
                 kept=self.first(one.kept),
                 little=sites[0] in little,
-                amount=None if one.kept is not None else recording.amount(one) or little.get(sites[0]),  # it grows
+                amount=amount,
             )
             entry = seen.run.entry
             if seen.run.method_of is not None and roles.is_called_by_name(engine, entry):

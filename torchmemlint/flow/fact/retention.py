@@ -70,7 +70,7 @@ class Retention:
 def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
     """Yield what keeps graphs in one run."""
     returned = run.provenance.ancestors(run.returned)
-    training = _training_loops(run)
+    steps = _steps(run)
     for event, effect in run.met(fx.Keep):
         if run.life is not None and effect.loop not in run.life:
             continue  # seen where it is run once
@@ -95,7 +95,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             inside = effect.loop in evidence.differentiated_in[effect.phi]
             fate = Fate.EACH if inside else Fate.LATER
             if fate is Fate.EACH and (
-                is_refilled(effect.point.site) or (not training and _is_looked_through(run, effect.loop))
+                is_refilled(effect.point.site) or (not any(steps) and _is_looked_through(run, effect.loop))
             ):
                 continue
             if fate is Fate.EACH and any(part.key is Special.ELEMENT for part in path(effect.place[0])):
@@ -109,7 +109,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             doubts |= {Doubt.GIVEN if is_looked_at else Doubt.READER}
         if fate in (Fate.NEVER, Fate.UNKNOWN) and (_is_one_pass(run, effect) or _is_of_inputs(run, evidence, effect)):
             continue
-        if spent and _within_a_step(training, event, effect.loop):
+        if spent and _within_a_step(steps, event, effect):
             continue
         if _is_emptied(effect, fate):
             doubts |= {Doubt.RESET}
@@ -312,15 +312,20 @@ def _asks(site: object) -> bool:
     return named or (isinstance(site, CallMethod) and site.name == "requires_grad_")
 
 
-def _within_a_step(training: set[Loop], event: Event, loop: Loop) -> bool:
-    """Is a loop repeated within one step of training: does an optimizer step around it, but not in it?"""
-    return not training.isdisjoint(event.loops - {loop}) and loop not in training
+def _within_a_step(steps: list[frozenset[Loop]], event: Event, kept: fx.Keep) -> bool:
+    """Is a loop repeated within one step of training: does an optimizer step around it, but not in it?
+
+    Beside it, too, where losses are summed up: what a list keeps is more than their nodes.
+    """
+    around = event.loops - {kept.loop}
+    outside = (not one.isdisjoint(around) or (kept.how is How.SUM and one <= around) for one in steps)
+    return not any(kept.loop in one for one in steps) and any(outside)
 
 
-def _training_loops(run: Run) -> set[Loop]:
-    """Return the loops in which an optimizer steps."""
+def _steps(run: Run) -> list[frozenset[Loop]]:
+    """Return the loops around each step of an optimizer."""
     steps = (e for e in (*run.of(fx.Step), *run.of(fx.InvokeMethod)) if getattr(e.effect, "name", "") == "step")
-    return set[Loop]().union(*(e.loops for e in steps))
+    return [e.loops for e in steps]
 
 
 def _is_looked_through(run: Run, loop: Loop) -> bool:

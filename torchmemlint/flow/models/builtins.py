@@ -32,6 +32,7 @@ from torchmemlint.flow.ir.places import SOME_PART
 from torchmemlint.flow.models import columns, containers, namespaces
 
 Model = Callable[[CallSite], Value]
+UNNAMED = "Unnamed"  # in a qualified name: one of the classes or functions that a library has there
 _TEES = 8  # iterators that one is split into
 
 
@@ -291,8 +292,9 @@ def _getattr(site: CallSite) -> Value:
         if type(holder) is Object and holder.kind is Kind.MODULE:
             result = join(result, site.item(of(holder), ELEMENT))
         if type(holder) is External:
-            result = join(result, of(External.of(f"{holder.qualified}.?")))
-    return Value(result.refs, result.graph, open=True)
+            result = join(result, of(External.of(f"{holder.qualified}.{UNNAMED}")))
+    is_of_library = bool(base.refs) and not base.open and all(type(r) is External for r in base.refs)
+    return Value(result.refs, result.graph, open=not is_of_library)
 
 
 def _setattr(site: CallSite) -> Value:

@@ -29,7 +29,7 @@ from torchmemlint.flow.domain.refs import (
 )
 from torchmemlint.flow.domain.values import NO_SOURCES, PLAIN, Value, beginnings, one_tensor, with_graph
 from torchmemlint.flow.models import containers, files, gradients, optimizers
-from torchmemlint.knowledge import autograd, operations, torch_api
+from torchmemlint.knowledge import autograd, modules, operations, torch_api
 
 # Only tensors have these, among what training code handles.
 METHODS = frozenset(
@@ -84,6 +84,8 @@ def method(site: CallSite, base: Value, name: str) -> Value:
         return _requires(site, base)
     if name == "load_state_dict":  # no tensor has it: nothing else is known of what has
         return files.restore(site, base)
+    if name in modules.REGISTERING:  # nor this: what has it gives a handle
+        return Value(open=True)
     if name in torch_api.CUTS:
         return _detached(frame, base, sources, site.point)
     if name in _READERS:
@@ -273,8 +275,8 @@ def run_backward(
 def _requires(site: CallSite, base: Value) -> Value:
     flag = site.arguments.get(0, "requires_grad") or Value(constant=True)
     gradients.set_requires_grad(site.frame, site.state, base, flag, site.point)
-    modules = any(type(r) is Parameters or (type(r) is Object and r.kind is not Kind.TENSOR) for r in base.refs)
-    if modules:
+    of_modules = any(type(r) is Parameters or (type(r) is Object and r.kind is not Kind.TENSOR) for r in base.refs)
+    if of_modules:
         return base
     return asked(base, flag, site.point)
 
