@@ -80,7 +80,7 @@ def _runs(passes: Iterable[Pass]) -> Iterator[list[Pass]]:
     """Yield passes in statements of a block that follow each other, as sure as each other and with fixes as safe."""
     run: list[Pass] = []
     for one in sorted(passes, key=lambda one: one[0].span.start):
-        if run and not _follows(run[-1], one):
+        if run and not _follows(run, one):
             yield run
             run = []
         run.append(one)
@@ -88,7 +88,8 @@ def _runs(passes: Iterable[Pass]) -> Iterator[list[Pass]]:
         yield run
 
 
-def _follows(one: Pass, other: Pass) -> bool:
+def _follows(run: list[Pass], other: Pass) -> bool:
+    one = run[-1]
     above, below = one[0].statement, other[0].statement
     rows = one[1].facts.source.rows
     between = rows[above.end.row : below.start.row - 1]
@@ -97,7 +98,7 @@ def _follows(one: Pass, other: Pass) -> bool:
         and _trusted(one[0]) is _trusted(other[0]) is not Applicability.HINT
         and above.end.row < below.start.row
         and above.start.column == below.start.column
-        and (not _has_code(between) or _goes_on(one[1], below.start.row))
+        and (not _has_code(between) or _goes_on([told for _, told in run], below.start.row))
     )
 
 
@@ -105,17 +106,19 @@ def _has_code(rows: Iterable[str]) -> bool:
     return any(row.strip() and not row.lstrip().startswith("#") for row in rows)
 
 
-def _goes_on(told: Told, row: int) -> bool:
-    """Do the statements from a pass to that in a row only compute with what its own assigns, not differentiated?"""
-    source = told.facts.source
-    statement = statements.innermost(source.statements, told.statement, source.rows)
-    if told.case.reason not in (Reason.DETACHED, Reason.READ) or statement is None:
+def _goes_on(run: list[Told], row: int) -> bool:
+    """Do the statements from passes to that in a row only compute with what these assign, not differentiated?"""
+    facts, source, first = run[0].facts, run[0].facts.source, run[0].statement
+    statement = statements.innermost(source.statements, first, source.rows)
+    if any(told.case.reason not in (Reason.DETACHED, Reason.READ) for told in run) or statement is None:
         return False
-    made = _assigned(statement)
-    for one in statements.behind(source.statements, told.statement, source.rows):
+    made, passes = _assigned(statement), {told.statement.start.row for told in run}
+    torch = {name for name, qualified in facts.program.imported.items() if qualified == "torch"}
+    for one in statements.behind(source.statements, first, source.rows):
         if one.lineno >= row:
             return one.lineno == row
-        if not _assigned(one) or not isinstance(one, ast.Assign) or not _is_computed(one.value, made):
+        computes = isinstance(one, ast.Assign) and _is_computed(one.value, made, torch)
+        if not _assigned(one) or not (computes or one.lineno in passes):
             return False
         made |= _assigned(one)
     return False
@@ -129,18 +132,26 @@ def _assigned(statement: ast.stmt) -> set[str]:
     return names if len(names) == len(parts) else set()
 
 
-def _is_computed(value: ast.expr, made: set[str]) -> bool:
-    """Is a value an operation or a method of some variables, which runs nothing else?"""
+def _is_computed(value: ast.expr, made: set[str], torch: set[str]) -> bool:
+    """Is a value an operation, or a method of some variables or of the module `torch`, which runs nothing else?"""
+
+    def among(parts: list[ast.expr]) -> bool:
+        computed = [_is_computed(part, made, torch) for part in parts]
+        plain = [not any(isinstance(node, ast.Call) for node in ast.walk(part)) for part in parts]
+        return any(computed) and all(a or b for a, b in zip(computed, plain, strict=True))
+
     match value:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=module)), args=given) if module in torch:
+            return among([*given, *(one.value for one in value.keywords)])
         case ast.Call(func=ast.Attribute(value=of)) | ast.Subscript(value=of):
             others = {node for node in ast.walk(value) if isinstance(node, ast.Call)} - {value, *ast.walk(of)}
-            return not others and _is_computed(of, made)
+            return not others and _is_computed(of, made, torch)
         case ast.BinOp(left=left, right=right):
-            sides = [_is_computed(side, made) for side in (left, right)]
-            plain = [not any(isinstance(node, ast.Call) for node in ast.walk(side)) for side in (left, right)]
-            return any(sides) and all(a or b for a, b in zip(sides, plain, strict=True))
+            return among([left, right])
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return among(parts)
         case ast.UnaryOp(operand=of):
-            return _is_computed(of, made)
+            return _is_computed(of, made, torch)
     return isinstance(value, ast.Name) and value.id in made
 
 

@@ -26,7 +26,7 @@ _FUNCTIONS = frozenset(
 _HOOKS = autograd.names("forward-hooks") | autograd.names("module-hooks")
 _EXTRACTING = frozenset("symbolic_trace Interpreter create_feature_extractor IntermediateLayerGetter".split())
 _WATCHING = _HOOKS | _EXTRACTING  # they get, or mark, what is computed between two layers
-_LINEAR = "torch.nn.Linear"
+_ROWS = frozenset({"torch.nn.Linear", "torch.nn.Conv1d"})  # no pixels
 _NARROW = 512  # features: 2 KiB for each row
 _COMPILING = frozenset({"torch.jit.script", "torch.jit.script_method"})
 
@@ -133,14 +133,15 @@ class _Uses:
         return Use(safe, gains, ends[0].kind, ends[0].made, narrow=all(map(self._is_narrow, ends)))
 
     def _is_narrow(self, layer: Layer) -> bool:
-        if layer.kind != _LINEAR or layer.made is None:
+        """Are there few features in a row, or is it not known how many?"""
+        if layer.kind not in _ROWS or layer.made is None:
             return False
-        function, width = layer.made.owner, argument(layer.made, 1, "out_features")
+        function, width = layer.made.owner, argument(layer.made, 1, "out_features", "out_channels")
         made = self._builders.reading(function).made.get(width)
         if isinstance(made, Load) and (default := default_of(function, made.name.text)) is not None:
             function, width = default
         features = Numbers(function, self._builders.reading(function)).at_most(width)
-        return features is not None and features <= _NARROW
+        return features is None or features <= _NARROW
 
     def _is_base(self, cls: Class | None, call: Building) -> bool:
         """Is it the constructor of Sequential that a class calls which derives from it?"""

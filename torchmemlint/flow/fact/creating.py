@@ -110,7 +110,8 @@ class Factories:
         if self._is_self_check(copied):
             return None
         nbytes = numbers * self._width(factory, created) if numbers is not None else None
-        return Extent(nbytes, self._is_repeated(copied, factory), self._sizes.axes_of_data(shape) > 1)
+        grows = self._function.parent is not None and self._sizes.axes_of_data(shape) > 1  # a script makes it once
+        return Extent(nbytes, self._is_repeated(copied, factory), grows)
 
     def is_fractional(self, created: Call | CallMethod) -> bool:
         """Is a factory given a number with a fraction?"""

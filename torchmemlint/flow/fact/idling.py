@@ -12,6 +12,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.loaders import Loader
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.moving import is_left_at_once, places_on_device, reached
+from torchmemlint.flow.fact.numbers import argument
 from torchmemlint.flow.fact.sampling import Sampling
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
@@ -33,6 +34,8 @@ def idle(engine: Engine, runs: list[Run], loaders: Iterable[Loader]) -> Iterator
         workers = loader.workers
         if not (_is_left_at_none(engine, runs, loader) if workers is None else workers.value == 0):
             yield loader, True
+            continue
+        if _is_written(loader.point.chain()[0]):
             continue
         data, unit = loader.given.get("dataset"), loader.point.chain()[0].owner.unit
         if sampling.is_iterable(data) or _is_for_debugging(loader.event) or _is_demonstration(loader, runs):
@@ -67,6 +70,11 @@ def _instances(run: Run, cls: Class, receiver: Ref) -> Iterator[tuple[Run, Ref]]
     for one in run.state.heap.table:
         if type(one) is Object and one.kind is Kind.INSTANCE and one.about.cls is cls and one is not receiver:
             yield run, one
+
+
+def _is_written(made: Op) -> bool:
+    """Is the number written where the loader is built? Then somebody has decided so."""
+    return isinstance(definitions(made.owner).made.get(argument(made, 5, "num_workers")), ops.Constant)
 
 
 def _is_for_debugging(event: Event) -> bool:

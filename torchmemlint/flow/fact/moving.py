@@ -88,9 +88,10 @@ def _waits_anyway(run: Run, event: Event, loader: Loader) -> bool:
 
     The program goes on when all work before is done, so that it gets no further than a step ahead of the accelerator.
     """
-    loops = [e for e in event.around if isinstance(e, fx.Repeat) and loader.made in contained(run.state, [e.over])]
-    site = loops[-1].loop.site if loops else None
-    return isinstance(site, For) and any(_reads(op, depth=2) for op in _each_round(site.body))
+    loops = [e for e in event.around if isinstance(e, fx.Repeat)]
+    over = [e for e in loops if loader.made in contained(run.state, [e.over])] or loops
+    sites = [site for e in over if isinstance(site := e.loop.site, For) and not site.comprehension]
+    return bool(sites) and any(_reads(op, depth=2) for op in _each_round(sites[-1].body))
 
 
 def _each_round(body: Iterable[Op]) -> Iterator[Op]:

@@ -52,7 +52,6 @@ from torchmemlint.flow.fact.recording import Recording
 from torchmemlint.flow.fact.records import Kept
 from torchmemlint.flow.fact.retaining import Retained
 from torchmemlint.flow.fact.retention import Fate, Retention, backward_through
-from torchmemlint.flow.fact.rows import is_given_made_up
 from torchmemlint.flow.fact.samples import Memoised
 from torchmemlint.flow.fact.sequence import meeting
 from torchmemlint.flow.fact.services import Service
@@ -301,10 +300,9 @@ class Places:
             functions = tuple(self.of_span(f.unit, f.span) if f.parent is not None else None for f in owners)
             repeated = bool(one.loops) or roles.is_given(seen.run.entry)
             amount = None if one.kept is not None else recording.amount(one) or little.get(sites[0])  # it grows
-            is_trial = not repeated and (amount is None or not amount.is_much) and is_given_made_up(sites)
             doubts = {
                 Doubt.UNDIFFERENTIATED: guarding.is_doubtful(seen.run, one),
-                Doubt.SIZE: is_trial,  # to see what comes out: of next to no use to others
+                Doubt.SIZE: not repeated and (amount is None or not amount.is_much),  # once is worth it for much
             }
             case = Case(
                 calls[0],

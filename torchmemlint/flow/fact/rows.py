@@ -1,4 +1,4 @@
-"""Rows: is a network given one row of numbers, as the state of an environment is, or numbers that nothing says?"""
+"""Rows: is a network given one row of numbers, as the state of an environment is?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from torchmemlint.flow.fact.numbers import actual
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Call, CallMethod, Constant, GetItem, Load, Make, Op, Unpack
 from torchmemlint.flow.ir.places import NO_TEMP, ComputedKey, ConstantKey, SliceKey, Spread, Temp
-from torchmemlint.knowledge import operations
 
 _DEPTH = 8
 # What makes a tensor of numbers on the host, and what gives what it is given with all its rows.
@@ -28,12 +27,6 @@ def given_one_row(chains: Iterable[list[Op]]) -> Iterator[Op]:
             yield call
 
 
-def is_given_made_up(chain: list[Op]) -> bool:
-    """Is a network given nothing but numbers that the program makes up, as by `torch.randn(1, 3, 224, 224)`?"""
-    call = chain[0] if chain else None
-    return isinstance(call, Call | CallMethod) and _Calling(chain).gives_made_up()
-
-
 class _Calling:
     """A call in its function, with the calls that led there."""
 
@@ -44,30 +37,9 @@ class _Calling:
 
     def gives_one(self) -> bool:
         """Are all tensors that are given one row each?"""
-        given = self._given()
-        return bool(given) and all(self._is_one(temp, _DEPTH) for temp in given)
-
-    def gives_made_up(self) -> bool:
-        """Are all tensors that are given made of no others, and of nothing that was read?"""
-        given = self._given()
-        return bool(given) and all(self._is_made_up(temp, _DEPTH) for temp in given)
-
-    def _given(self) -> list[Temp]:
         arguments = self._call.arguments if isinstance(self._call, Call | CallMethod) else ()
-        return [a.temp for a in arguments if not isinstance(self._made.get(a.temp), Constant)]
-
-    def _is_made_up(self, temp: Temp, depth: int) -> bool:
-        made = self._made.get(temp)
-        if depth == 0 or made is None:
-            return False
-        if isinstance(made, Load):
-            read = self._read(made)
-            return read is not None and read[0]._is_made_up(read[1], depth - 1)
-        owner, _, name = self._flow.called(made).rpartition(".")
-        if owner == "torch" and name in operations.factories():
-            return True
-        whole = made.base if isinstance(made, GetItem) else self._before_a_move(temp)
-        return whole is not None and self._is_made_up(whole, depth - 1)
+        given = [a.temp for a in arguments if not isinstance(self._made.get(a.temp), Constant)]
+        return bool(given) and all(self._is_one(temp, _DEPTH) for temp in given)
 
     def _is_one(self, temp: Temp, depth: int) -> bool:
         if depth == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchmemlint.doubts import Doubt
 from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.facts import FileFacts
@@ -44,6 +45,7 @@ class ImplicitReentrantCheckpoint(Rule):
                 f"`{formula.spelled(op)}` defaults to `use_reentrant=True`, {_trouble(formula, op, name)}",
                 evidence=[(op, f"`{name}` is called without `use_reentrant`")],
                 fix=Fix("Pass `use_reentrant=False`", Applicability.UNSAFE, edits),
+                doubts=(Doubt.SIZE,),  # a few per cent of the peak
             )
 
 
