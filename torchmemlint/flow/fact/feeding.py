@@ -120,8 +120,8 @@ def _crowd(loader: Loader, workers: Number) -> Iterator[Fed]:
 
 def _restarted(engine: Engine, loader: Loader, runs: list[Run], workers: Number) -> Iterator[Fed]:
     """Are the workers started again at every pass?"""
-    if not workers.value or loader.more or "persistent_workers" in loader.given:
-        return
+    if workers.value in (0, 1) or loader.more or "persistent_workers" in loader.given:
+        return  # one starts fast
     if loader.name.startswith("torch_geometric."):
         return  # graph libraries keep their data in memory, and have loaders of their own
     found = next(filter(None, (repeated(loader, run) for run in runs)), None)

@@ -111,12 +111,16 @@ class Builders:
         if key not in self._attributes:
             self._attributes[key] = UNKNOWN  # while it is looked for
             found: dict[Layer, None] = {}
+            grows = False  # is it added to after it was made?
             for base in self.index.order(cls):
                 for method in (*base.methods.values(), *base.setters.values()):
                     if name in method.mentions:
                         reading = self.reading(method)
+                        grows = grows or name in reading.growing
                         for src in reading.stored.get(name, ()):
                             found.update(dict.fromkeys(self.layers(method, src)))
+            if grows:
+                found = dict.fromkeys(replace(layer, children=None) for layer in found)
             self._attributes[key] = tuple(found) or UNKNOWN
         return self._attributes[key]
 

@@ -16,7 +16,7 @@ from torchmemlint.flow.ir.blocks import blocks, operations
 from torchmemlint.flow.ir.control import For, If, Try
 from torchmemlint.flow.ir.defuse import DefUse, definitions
 from torchmemlint.flow.ir.ops import Function, Op
-from torchmemlint.flow.ir.places import SliceKey
+from torchmemlint.flow.ir.places import ConstantKey, SliceKey
 from torchmemlint.flow.ir.reaching import reaching
 from torchmemlint.flow.models.hooks import functions
 from torchmemlint.immutable import immutable
@@ -80,7 +80,7 @@ def _is_picked(site: object) -> bool:
 def _is_once(run: Run, event: Event) -> bool:
     """Is the loop around it left with its first round, or does the program do it outside of loops?"""
     loops = [e.loop.site for e in event.around if isinstance(e, fx.Repeat)]
-    return is_left_at_once(loops[-1]) if loops else run.entry.parent is None
+    return not loops or is_left_at_once(loops[-1])
 
 
 def _waits_anyway(run: Run, event: Event, loader: Loader) -> bool:
@@ -106,6 +106,9 @@ def _reads(op: Op, depth: int) -> bool:
     """Does an operation read numbers, or call a function of its file that always does?"""
     if isinstance(op, ops.CallMethod) and op.name in _READING:
         return True
+    if isinstance(op, ops.GetItem) and isinstance(op.key, ConstantKey):  # `loss.data[0]`, as it was written once
+        made = definitions(op.owner).made.get(op.base)
+        return isinstance(made, ops.GetAttribute) and made.name == "data"
     called = _called(op) if depth else None
     return called is not None and any(_reads(inner, depth - 1) for inner in _each_round(called.body))
 

@@ -174,6 +174,7 @@ class Places:
                 mixed = loading.is_mixed(one)
                 found = details.Loading(one.name, copied, module, saved, one.to_modules, not one.open, from_host, mixed)
                 unknown = not (copied or module or saved)  # what is only returned may be no tensors at all
+                unknown = unknown or one.name in checkpoints.PUBLISHED  # mostly saved for all, on the host
                 yield Case(place, "TML504", frozenset({Doubt.SIZE} if unknown else ()), about=found)
         for left in leftovers(loading.loads.values()):
             load, after = left.load, self.of(left.after) if left.after is not None else None
@@ -345,9 +346,11 @@ class Places:
 
     def discarded(self, found: Iterable[tuple[Run, Evidence, Discarded]]) -> Iterator[Case]:
         """Yield backward passes that go on into networks whose gradients nobody uses."""
+        told = set[Place]()
         for run, evidence, one in found:
             step, zeroed, alone = self.first(one.step), self.first(one.zeroed), self.first(one.alone)
-            if not one.needed and step is not None and zeroed is not None:
+            if not one.needed and step is not None and zeroed is not None and (alone is None or alone not in told):
+                told |= {alone} if alone is not None else set()  # without gradients, it is no more to the others
                 graphs = self.begun(run, evidence, one.makers)
                 how = Discarding(step, zeroed, one.given, alone, one.spares)
                 backward = self.first(one.backward)

@@ -20,6 +20,7 @@ class Reading(DefUse):
         self.stored: dict[str, list[Temp]] = {}  # what attributes of the object itself are set to
         self.collected: set[Temp] = set()  # lists that comprehensions fill
         self.grown: set[str] = set()  # names of what is added to after it was made
+        self.growing: set[str] = set()  # likewise, the attributes of the object itself
         self.calls: list[Building] = []
         self.returned: list[Temp] = []
         for op in operations(function.body):
@@ -44,6 +45,8 @@ class Reading(DefUse):
             base = self.made.get(op.base)
             if isinstance(base, ops.Load):
                 self.grown.add(base.name.text)
+            if own := self.own_path(op.base):
+                self.growing.add(own)
             if self.is_self(op.base) and op.name in ("add_module", "register_module") and len(op.arguments) == 2:
                 name = self.made.get(op.arguments[0].temp)
                 if isinstance(name, ops.Constant) and isinstance(name.value, str):
