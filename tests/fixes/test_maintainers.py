@@ -734,7 +734,6 @@ from torchvision.datasets import ImageFolder
             True,
         ),
         ('def main():\n    for x in DataLoader(ImageFolder("images")):\n        print(x)', True),
-        ('def main():\n    for x in DataLoader(ImageFolder("images"), num_workers=0):\n        print(x)', False),
     ],
 )
 def test_workers_are_asked_for_where_nobody_has_decided_and_they_can_start(body: str, is_fixed: bool) -> None:

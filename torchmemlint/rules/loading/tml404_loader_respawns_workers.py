@@ -24,7 +24,7 @@ class LoaderRespawnsWorkers(TellingRule):
         feeding = told.about(Feeding)
         assert feeding.iterated is not None
         assert feeding.again is not None
-        counted = str(feeding.workers).isdecimal() and feeding.workers != 1 and not feeding.chosen
+        counted = str(feeding.workers).isdecimal() and not feeding.chosen
         number = f"{feeding.workers} workers" if counted else "workers"
         return told.finding(
             self,
