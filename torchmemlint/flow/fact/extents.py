@@ -25,6 +25,12 @@ def wide_class(known: Contracts, network: Ref) -> str | None:
     return name if name in known.names("wide-outputs") else None
 
 
+def is_pretrained(known: Contracts, network: Ref) -> bool:
+    """Is it a network, or a pipeline of networks, that a library loads with its weights? Those are large."""
+    about = str(network.about) if type(network) is Object else ""
+    return about.endswith(".from_pretrained") or known.is_pipeline(about)
+
+
 def shown(flow: DefUse, op: Op) -> Op | None:
     """Return a use of what an operation gives, or of a part of it, that only a tensor of so many dimensions allows."""
     todo = [op]

@@ -35,6 +35,7 @@ from torchmemlint.flow.fact.details import (
 )
 from torchmemlint.flow.fact.discarding import Discarded
 from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.extents import is_pretrained
 from torchmemlint.flow.fact.failures import Failures
 from torchmemlint.flow.fact.feeding import Fed
 from torchmemlint.flow.fact.layers import Builders
@@ -301,9 +302,11 @@ class Places:
             functions = tuple(self.of_span(f.unit, f.span) if f.parent is not None else None for f in owners)
             repeated = bool(one.loops) or roles.is_given(seen.run.entry)
             amount = None if one.kept is not None else recording.amount(one) or little.get(sites[0])  # it grows
+            known = engine.index.contracts
+            is_large = amount.is_much if amount else any(is_pretrained(known, network) for network in one.module)
             doubts = {
                 Doubt.UNDIFFERENTIATED: guarding.is_doubtful(seen.run, one),
-                Doubt.SIZE: not repeated and (amount is None or not amount.is_much),  # once is worth it for much
+                Doubt.SIZE: not repeated and not is_large,  # once is worth it for much
             }
             case = Case(
                 calls[0],
