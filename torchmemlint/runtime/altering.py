@@ -1,7 +1,8 @@
 """Changes that are made to a program while it runs: what `torchmemlint fit --what-if` tries. In the child process.
 
-A network is what is called outermost, trains, and records gradients. It is changed as its first forward pass begins:
-its parameters stay the objects that the optimizer has. Only what was changed at least once counts as applied.
+A network is what is called outermost. Most changes are for those that train and record gradients. It is changed as its
+first forward pass begins: its parameters stay the objects that the optimizer has. Only what was changed at least once
+counts as applied.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
-from torchmemlint.runtime import internals, sharded
+from torchmemlint.runtime import decoding, internals, sharded
 from torchmemlint.runtime.eight_bits import EightBitAdam
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def alteration(run: Run) -> Alteration:
 
 class Alteration:
     """A change, and how often it was applied. `gpus` is how many share the work, where that is the change."""
+
+    training = True  # it is for networks that train
 
     def __init__(self, gpus: int) -> None:
         self.applied = 0
@@ -66,9 +69,9 @@ class Alteration:
         return {"applied": self.applied}
 
     def _called(self, module: nn.Module) -> None:
-        if not (module.training and torch.is_grad_enabled()) or module in self._networks:
+        if module in self._networks or (self.training and not (module.training and torch.is_grad_enabled())):
             return
-        if any(one.requires_grad for one in module.parameters()):
+        if any(one.requires_grad or not self.training for one in module.parameters()):
             self._networks.update(module.modules())
             self.network(module)
 
@@ -134,6 +137,8 @@ class _Autocast(Alteration):
 
 
 class _Bfloat16(Alteration):
+    training = False
+
     def network(self, module: nn.Module) -> None:
         if all(one.dtype is not torch.float32 for one in module.parameters()):
             return
@@ -348,6 +353,15 @@ class _HalfLength(Alteration):
         return tensor[:, : tensor.shape[1] // 2].contiguous() if whole else tensor
 
 
+class _HalfAnswer(Alteration):
+    def begin(self) -> None:
+        decoding.change(self._half)
+
+    def _half(self, steps: int) -> int:
+        self.applied += steps > 1
+        return max(steps // 2, 1)
+
+
 _KINDS: dict[str, type[Alteration]] = {
     "checkpointing": _Checkpointing,
     "autocast": _Autocast,
@@ -362,4 +376,5 @@ _KINDS: dict[str, type[Alteration]] = {
     "freezing": _Freezing,
     "lora": _Lora,
     "half-length": _HalfLength,
+    "half-answer": _HalfAnswer,
 }

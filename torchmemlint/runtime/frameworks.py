@@ -27,7 +27,7 @@ _LIMITS = ("limit_train_batches", "limit_val_batches", "limit_test_batches", "li
 class Frameworks:
     """While entered, what is imported of them is replaced."""
 
-    def __init__(self, aside: Aside, loops: LoopWatch) -> None:
+    def __init__(self, aside: Aside, loops: LoopWatch, fake: bool = False) -> None:
         self._aside = aside
         self._loops = loops
         self._after: dict[str, Callable[[Any], None]] = {
@@ -40,6 +40,8 @@ class Frameworks:
             "pytorch_lightning.trainer.trainer": self._limited,
             "ignite.engine.engine": self._ignite,
         }
+        if fake:
+            self._after["transformers.generation.utils"] = self._generation
         self._finding = False
 
     def __enter__(self) -> Frameworks:
@@ -70,6 +72,11 @@ class Frameworks:
 
             spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
+
+    def _generation(self, module: Any) -> None:
+        from torchmemlint.runtime import decoding  # it needs torch
+
+        decoding.shorten(module)
 
     def _lightning(self, module: Any) -> None:
         checkpoints = module.TorchCheckpointIO

@@ -191,7 +191,7 @@ class Run:
         self.loops.when_swallowed = self._leave_at_once
         with contextlib.ExitStack() as stack:
             stack.enter_context(self.aside.standing_in())
-            stack.enter_context(Frameworks(self.aside, self.loops))
+            stack.enter_context(Frameworks(self.aside, self.loops, self.order.fake))
             stack.enter_context(self.instrumented)
             if not self._on_real_gpus():
                 stack.enter_context(gloo_for_nccl())

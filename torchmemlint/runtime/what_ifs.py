@@ -35,7 +35,7 @@ WHAT_IFS = (
         "rounding; usually faster",
         "a network that trains without autocast",
     ),
-    WhatIf("bf16", "bfloat16 parameters", "rounding of each update", "a network in float32 that trains"),
+    WhatIf("bf16", "bfloat16 parameters", "rounding of each update", "a network in float32"),
     WhatIf(
         "accumulation",
         "batches in 4 parts, with gradients accumulated",
@@ -73,6 +73,12 @@ WHAT_IFS = (
         "sequences of half the length",
         "less context",
         "a DataLoader that gives integer tensors of (batch, length), or a network that is called with them",
+    ),
+    WhatIf(
+        "half-answer",
+        "half as many new tokens",
+        "shorter answers",
+        "transformers' `generate`, without beams",
     ),
     WhatIf(
         "zero",
