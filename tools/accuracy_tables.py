@@ -151,4 +151,35 @@ def models() -> str:
     return "\n" + "\n".join([*lines, "", *head, *rows]) + "\n\n"
 
 
-MAKERS: dict[str, Callable[[], str]] = {"accuracy-snapshots": snapshots, "accuracy-models": models}
+def missing(runs: dict[str, dict[str, Any]], but: str) -> float:
+    """The MiB in use that the simulation lacks: the median of the trainings, without one of them."""
+    return median(
+        one["measured_mib"] - one["simulated_mib"] for name, one in runs.items() if name not in ("weights", but)
+    )
+
+
+def notebooks() -> str:
+    """How far the simulated card is from the notebooks that fine-tune BERT-large."""
+    data = kept()["notebooks"]
+    runs = data["runs"]
+    lines = [
+        f"torch {data['torch']}, simulated on {data['date']}. MiB.",
+        "",
+        "| run | notebook | in use | without a context | simulated | error | lacks | error with what the others lack |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for name, one in runs.items():
+        measured, simulated = one["measured_mib"], one["simulated_mib"]
+        with_it = "" if name == "weights" else f"{off(simulated + missing(runs, name), measured):+.1%}"
+        figures = [f"{figure:,}" for figure in (one["used_mib"], measured, simulated)]
+        lacks = f"{measured - simulated:,}"
+        cells = [name, str(one["notebook"]), *figures, f"{off(simulated, measured):+.1%}", lacks, with_it]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n" + "\n".join(lines) + "\n\n"
+
+
+MAKERS: dict[str, Callable[[], str]] = {
+    "accuracy-snapshots": snapshots,
+    "accuracy-notebooks": notebooks,
+    "accuracy-models": models,
+}

@@ -8,7 +8,7 @@ from .test_memory_pages import ROOT, tool
 
 torch = pytest.importorskip("torch")
 
-TOOL, TABLES = tool("accuracy"), tool("accuracy_tables")
+TOOL, NOTEBOOKS, TABLES = tool("accuracy"), tool("accuracy_notebooks"), tool("accuracy_tables")
 KEPT = TABLES.kept()
 ALLOCATED, RESERVED = 0.01, 0.03
 """How far off the simulated bytes may be."""
@@ -30,6 +30,31 @@ def test_all_eight_are_as_near_as_the_page_says() -> None:
         assert simulated["peak"] == pytest.approx(measured["peak"], rel=ALLOCATED), name
         assert simulated["allocated"] == pytest.approx(measured["allocated"], rel=ALLOCATED), name
         assert simulated["reserved"] == pytest.approx(measured["reserved"], rel=RESERVED), name
+
+
+def test_the_weights_of_bert_are_worked_out_again() -> None:
+    found = NOTEBOOKS.reserved("weights") // TABLES.MIB
+    assert found == KEPT["notebooks"]["runs"]["weights"]["simulated_mib"]
+    assert found == KEPT["notebooks"]["runs"]["weights"]["measured_mib"]
+
+
+@pytest.mark.slow
+def test_a_training_of_bert_is_worked_out_again() -> None:
+    one = KEPT["notebooks"]["runs"]["batch 4"]
+    assert NOTEBOOKS.reserved("batch 4") // TABLES.MIB == pytest.approx(one["simulated_mib"], rel=0.01)
+
+
+def test_the_trainings_of_bert_are_as_near_as_the_page_says() -> None:
+    runs = KEPT["notebooks"]["runs"]
+    assert runs.keys() == NOTEBOOKS.RUNS.keys()
+    raw = {
+        name: TABLES.off(one["simulated_mib"], one["measured_mib"]) for name, one in runs.items() if name != "weights"
+    }
+    assert sum(abs(error) <= 0.051 for error in raw.values()) == 6
+    assert max(map(abs, raw.values())) < 0.095
+    for name in raw:
+        with_it = runs[name]["simulated_mib"] + TABLES.missing(runs, name)
+        assert with_it == pytest.approx(runs[name]["measured_mib"], rel=0.022), name
 
 
 def test_the_page_has_the_tables_of_the_data() -> None:
