@@ -15,10 +15,16 @@ from torchmemlint.runtime.simulated.allocator import (
     Block,
     CachingAllocator,
     OutOfMemory,
+    expands_by_environment,
     max_split_of_environment,
     rounded,
     segment_size,
 )
+
+torch = pytest.importorskip("torch")
+
+from torchmemlint.runtime import track_memory  # noqa: E402
+from torchmemlint.runtime.simulated.expandable import ExpandableAllocator  # noqa: E402
 
 MIB = 1 << 20
 
@@ -168,6 +174,19 @@ def test_the_listener_keeps_blocks_by_record() -> None:
 
 def check(allocator: CachingAllocator, used: list[Block]) -> None:
     """What must hold at any moment."""
+    check_blocks(allocator, used)
+    split = sum(
+        block["size"]
+        for segment in allocator.snapshot()
+        if len(segment["blocks"]) > 1
+        for block in segment["blocks"]
+        if block["state"] == "inactive"
+    )
+    assert allocator.statistics()["inactive_split_bytes"]["all"]["current"] == split
+
+
+def check_blocks(allocator: CachingAllocator, used: list[Block]) -> None:
+    """What holds of any kind of segment."""
     segments = allocator.snapshot()
     spans = sorted((block.address, block.address + block.size) for block in used)
     assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(spans))
@@ -186,14 +205,6 @@ def check(allocator: CachingAllocator, used: list[Block]) -> None:
     assert total == allocator.reserved == allocator.allocated + free
     assert allocator.allocated == sum(block.size for block in used)
     assert allocator.requested == sum(block.requested for block in used)
-    split = sum(
-        block["size"]
-        for segment in segments
-        if len(segment["blocks"]) > 1
-        for block in segment["blocks"]
-        if block["state"] == "inactive"
-    )
-    assert allocator.statistics()["inactive_split_bytes"]["all"]["current"] == split
 
 
 SIZES = st.one_of(st.integers(1, 4096), st.integers(1, 3 * MIB), st.integers(1, 40 * MIB))
@@ -228,6 +239,80 @@ def test_properties(actions: list[int], max_split: int | None, limit: int | None
     assert all(len(segment["blocks"]) == 1 for segment in allocator.snapshot())
     allocator.empty_cache()
     assert allocator.reserved == 0
+
+
+@settings(max_examples=150, deadline=None)
+@given(ACTIONS, st.sampled_from([None, 20 * MIB, 64 * MIB]), st.sampled_from([None, 128 * MIB]))
+def test_properties_of_segments_that_grow(actions: list[int], max_split: int | None, limit: int | None) -> None:
+    allocator = ExpandableAllocator(limit=limit, max_split=max_split)
+    used: list[Block] = []
+    for action in actions:
+        if action > 0:
+            try:
+                block = allocator.allocate(action)
+            except OutOfMemory:
+                assert limit is not None
+                continue
+            assert block is not None
+            assert block.size == rounded(action)
+            used.append(block)
+        elif action == 0:
+            allocator.empty_cache()
+        elif used:
+            allocator.free(used.pop(action % len(used)))
+        check_blocks(allocator, used)
+        assert limit is None or allocator.reserved <= limit
+    for block in used:
+        allocator.free(block)
+    check_blocks(allocator, [])
+    allocator.empty_cache()
+    assert allocator.reserved == 0
+    assert allocator.snapshot() == []
+
+
+def test_a_segment_that_grows_serves_a_larger_request_with_what_is_free() -> None:
+    lasting, lengths = 30 * MIB, (40, 50, 60, 70)
+    for kind, reserved in ((CachingAllocator, 30 + sum(lengths)), (ExpandableAllocator, 100)):
+        allocator = kind()
+        allocator.allocate(lasting)
+        for length in lengths:
+            allocator.free(allocator.allocate(length * MIB))
+        assert allocator.reserved == reserved * MIB
+    (segment,) = allocator.snapshot()
+    assert (segment["is_expandable"], len(segment["blocks"])) == (True, 2)
+
+
+def test_pages_between_blocks_are_given_back_and_mapped_again() -> None:
+    allocator = ExpandableAllocator()
+    blocks = [allocator.allocate(40 * MIB) for _ in range(3)]
+    allocator.free(blocks[1])
+    allocator.empty_cache()
+    assert (allocator.reserved, len(allocator.snapshot())) == (80 * MIB, 2)
+    again = allocator.allocate(30 * MIB)
+    assert again is not None
+    assert again.address == blocks[0].address + 40 * MIB  # type: ignore[union-attr]
+    assert allocator.reserved == 120 * MIB
+
+
+def test_small_blocks_have_pages_of_their_own() -> None:
+    allocator = ExpandableAllocator()
+    allocator.allocate(1)
+    allocator.allocate(2 * MIB)
+    assert [(one["segment_type"], one["total_size"]) for one in allocator.snapshot()] == [
+        ("small", 2 * MIB),
+        ("large", 20 * MIB),
+    ]
+
+
+def test_segments_grow_where_the_environment_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64, expandable_segments:True")
+    assert expands_by_environment()
+    with track_memory("simulated"):
+        kept = torch.ones(1, device="cuda")
+        assert torch.cuda.memory_snapshot()[0]["is_expandable"]
+        del kept
+    monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:False")
+    assert not expands_by_environment()
 
 
 def test_cards() -> None:

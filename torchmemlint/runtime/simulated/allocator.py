@@ -1,8 +1,8 @@
 """A model of torch's CUDA caching allocator: which bytes it takes from the device for what a program asks.
 
 It follows `c10/cuda/CUDACachingAllocator.cpp` with default settings and one stream, and knows `max_split_size_mb`.
-Not modelled: expandable segments, garbage collection thresholds, rounding to powers of two, CUDA graphs' pools.
-Knows nothing of torch.
+`expandable.py` has the segments that grow. Not modelled: garbage collection thresholds, rounding to powers of two, CUDA
+graphs' pools. Knows nothing of torch.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class Block:
         return self.previous is not None or self.following is not None
 
 
-def _key(block: Block) -> tuple[int, int]:
+def key_of(block: Block) -> tuple[int, int]:
+    """By what the free blocks of a pool are ordered."""
     return block.size, block.address
 
 
@@ -76,6 +77,8 @@ def _readable(nbytes: int) -> str:
 
 class CachingAllocator:
     """One device's memory. `limit` is what the device can give; `max_split` the largest block that is split."""
+
+    expandable = False
 
     def __init__(self, limit: int | None = None, max_split: int | None = None, device: int = 0) -> None:
         self.limit = limit
@@ -152,7 +155,7 @@ class CachingAllocator:
     def _cached(self, size: int, small: bool) -> Block | None:
         """The smallest free block that serves; of two alike, the one with the lower address."""
         pool = self._free[small]
-        place = bisect_left(pool, (size, -1), key=_key)
+        place = bisect_left(pool, (size, -1), key=key_of)
         if place == len(pool):
             return None
         found = pool[place]
@@ -238,13 +241,13 @@ class CachingAllocator:
             first.following.previous = first
 
     def _put(self, block: Block) -> None:
-        insort(self._free[block.small], block, key=_key)
+        insort(self._free[block.small], block, key=key_of)
         if block.split:
             self._statistics.add(block.small, inactive_split=1, inactive_split_bytes=block.size)
 
     def _take(self, block: Block) -> None:
         pool = self._free[block.small]
-        place = bisect_left(pool, _key(block), key=_key)
+        place = bisect_left(pool, key_of(block), key=key_of)
         if pool[place] is not block:
             raise AssertionError("a free block is not in its pool")
         del pool[place]
@@ -326,21 +329,20 @@ class CachingAllocator:
     def snapshot(self) -> list[dict[str, Any]]:
         """The segments and their blocks, as `torch.cuda.memory_snapshot` gives them."""
         result: list[dict[str, Any]] = []
-        for address, first in sorted(self._segments.items()):
-            blocks = list(self.blocks(first))
+        for blocks in self._pieces():
             allocated = sum(block.size for block in blocks if block.used)
             result.append(
                 {
                     "device": self.device,
-                    "address": address,
+                    "address": blocks[0].address,
                     "total_size": sum(block.size for block in blocks),
                     "allocated_size": allocated,
                     "active_size": allocated,
                     "requested_size": sum(block.requested for block in blocks),
                     "stream": 0,
-                    "segment_type": "small" if first.small else "large",
+                    "segment_type": "small" if blocks[0].small else "large",
                     "segment_pool_id": (0, 0),
-                    "is_expandable": False,
+                    "is_expandable": self.expandable,
                     "frames": [],
                     "blocks": [
                         {
@@ -355,6 +357,11 @@ class CachingAllocator:
                 }
             )
         return result
+
+    def _pieces(self) -> Iterator[list[Block]]:
+        """The blocks of each segment, ordered by address."""
+        for _, first in sorted(self._segments.items()):
+            yield list(self.blocks(first))
 
 
 class Allocations:
@@ -383,9 +390,19 @@ class Allocations:
 
 def max_split_of_environment() -> int | None:
     """The `max_split_size_mb` that the program's environment asks of the allocator, in bytes."""
+    value = _setting("max_split_size_mb")
+    return int(value) << 20 if value.isdigit() else None
+
+
+def expands_by_environment() -> bool:
+    """Whether the program's environment asks for `expandable_segments`."""
+    return _setting("expandable_segments") == "True"
+
+
+def _setting(wanted: str) -> str:
     settings = os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or os.environ.get("PYTORCH_ALLOC_CONF") or ""
     for setting in settings.split(","):
         name, _, value = setting.partition(":")
-        if name.strip() == "max_split_size_mb" and value.strip().isdigit():
-            return int(value) << 20
-    return None
+        if name.strip() == wanted:
+            return value.strip()
+    return ""

@@ -16,9 +16,11 @@ from torchmemlint.runtime.simulated.allocator import (
     Allocations,
     CachingAllocator,
     OutOfMemory,
+    expands_by_environment,
     max_split_of_environment,
 )
 from torchmemlint.runtime.simulated.execution import Tagged
+from torchmemlint.runtime.simulated.expandable import ExpandableAllocator
 from torchmemlint.runtime.simulated.hollow import Hollow
 from torchmemlint.runtime.simulated.mapping import Mapping, mapped
 from torchmemlint.runtime.simulated.placement import Placement
@@ -72,9 +74,8 @@ class Simulated(Backend):
         self.card = cards.card(card, memory)
         self.fake = fake
         split = max_split_of_environment()
-        self.allocators = {
-            f"cuda:{number}": CachingAllocator(self.card.total, split, number) for number in range(devices)
-        }
+        kind = ExpandableAllocator if expands_by_environment() else CachingAllocator
+        self.allocators = {f"cuda:{number}": kind(self.card.total, split, number) for number in range(devices)}
         for allocator in self.allocators.values():
             allocator.limit = self.card.total if limit is None else limit
         self.tracker = SimulatedTracker(listener=_Allocations(self.allocators))
