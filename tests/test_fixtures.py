@@ -97,7 +97,10 @@ def known(path: Path, text: str) -> tuple[Finding, ...]:
 
     found = check_text(text, path, codes_for(path))
     own = path.parent.name[:6]
-    doubted = {code: OF_WORTH | ({Doubt.INTENDED, Doubt.WANTED} if code == own else set()) for code in codes_for(path)}
+    doubted = {
+        code: OF_WORTH | ({Doubt.INTENDED, Doubt.WANTED, Doubt.ENVIRONMENT} if code == own else set())
+        for code in codes_for(path)
+    }
     return tuple(one for one in found if _is_shown(one) or {*one.doubts} <= doubted[one.code])
 
 

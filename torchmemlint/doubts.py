@@ -60,6 +60,7 @@ class Doubt(enum.Enum):
     WANTED = "the value may be kept on purpose, for code that was not seen"
     PENDING = "another value is computed from the result, and nothing uses it yet: the code that does may be missing"
     LATER = "what happens to the network later was seen only in part: its parameters may be read or saved"
+    ENVIRONMENT = "the environment that the program is started with was not seen, and may set the allocator up"
     ONCE = "nothing in this project calls this function repeatedly: it may run only once"
 
     @property

@@ -25,7 +25,7 @@ FAMILIES = {  # "-": a code without a rule
     "device-tensor-in-worker oversized-worker-pool",
     "5": "host-then-device empty-cache-in-loop gc-collect-in-loop load-without-map-location state-dict-copy-on-device "
     "checkpoint-kept-alive retired-memory-api results-collected-on-device allocator-config-too-late accidental-float64 "
-    "cast-after-create growing-host-state",
+    "cast-after-create growing-host-state varying-batch-lengths",
     "6": "gradients-zeroed-in-place step-locals-kept no-mixed-precision heavy-optimizer-state debug-mode-left-on",
     "7": "lightning-step-outputs trainer-eval-on-device",
     "8": "cycle-holds-module hook-never-removed hook-leftovers module-in-cache metric-never-reset "
