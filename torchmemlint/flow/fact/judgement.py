@@ -142,7 +142,7 @@ def outcome(
             *places.deferred(done),
             *places.lingering(engine, done),
             *places.memoised(memoised(engine, units, done)),
-            *tallied(places, done),
+            *tallied(engine, places, done),
             *kept_whole(places, done),
             *registered(places, hooks),
             *remaining(places, hooks),

@@ -125,6 +125,14 @@ def is_in_step_of_lightning(engine: Engine, sites: list[Op]) -> bool:
     return first is not None and first.cls is not None and is_step(engine, first) and _is_lightning(engine, first.cls)
 
 
+def repeats_in_lightning(engine: Engine, sites: list[Op]) -> bool:
+    """Do calls, innermost first, begin in a method of a LightningModule that runs for every batch?"""
+    first = sites[-1].owner if sites else None
+    if first is None or first.cls is None or first.name == "forward" or not _is_lightning(engine, first.cls):
+        return False
+    return is_called_for_batches(engine, first)
+
+
 def is_called_for_batches(engine: Engine, function: Function) -> bool:
     """Is it a network's forward, or a step that a framework runs for every batch?"""
     cls = function.cls
