@@ -131,7 +131,7 @@ from torch.utils.data import DataLoader
 from data import Opened
 
 def give(paths):
-    loader = DataLoader(Opened(paths), num_workers=0)
+    loader = DataLoader(Opened(paths))
     return loader, len(paths)
 """
 

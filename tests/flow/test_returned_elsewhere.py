@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.flow.shown import check_text
+from torchmemlint.engine.checking import check_text
 from torchmemlint.flow.project import Project
 
 SAMPLING = """\

@@ -23,7 +23,7 @@ FROZEN = {
 PERSISTENT = {
     "TML404-loader-respawns-workers/bad_argparse.py": (
         "num_workers=args.workers, persistent_workers=args.workers > 0)",
-        "DataLoader(Leaves(), **kwargs, persistent_workers=True)",
+        'kwargs = {"num_workers": 2, "batch_size": 4, "persistent_workers": True}',
     ),
     "TML404-loader-respawns-workers/bad_class.py": (
         "self.loader = DataLoader(Roots(), num_workers=3, persistent_workers=True)",

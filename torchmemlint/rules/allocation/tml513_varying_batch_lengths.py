@@ -46,6 +46,8 @@ class VaryingBatchLengths(Rule):
 def _is_asked(facts: FileFacts) -> bool:
     """Does the project train with an allocator that nobody set, and is this its first file that pads for a training?"""
     project, text = facts.program.project, facts.source.text
+    if not any(word in text for word in _PADDING):
+        return False
     if project is None:
         return any(word in text for word in _TRAINING) and _SETTING not in text
 
