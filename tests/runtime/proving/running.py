@@ -15,6 +15,7 @@ import sys
 import types
 import warnings
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -142,10 +143,11 @@ def run(path: Path, play: Play, seed: int, folder: Path, *, track: bool, trace: 
             error = f"{type(raised).__name__}: {raised}"
         if memory is not None:
             peak = memory.peak
-        kept = {  # a fix may import what it names
+        left_out = _arguments(ast.parse(text))  # a fix may add to them, and import what it names
+        kept = {
             name: value
             for name, value in vars(module).items()
-            if not name.startswith("__") and not isinstance(value, types.ModuleType)
+            if not name.startswith("__") and not isinstance(value, types.ModuleType) and name not in left_out
         }
         seen = {
             "losses": losses,
@@ -159,6 +161,14 @@ def run(path: Path, play: Play, seed: int, folder: Path, *, track: bool, trace: 
             "random": torch.get_rng_state().tolist(),
         }
     return Run(seen, peak, backend, error, frozenset(reached))
+
+
+def _arguments(tree: ast.Module) -> set[str]:
+    """The dictionaries that do nothing but give calls their arguments: `f(**settings)`."""
+    loads = Counter(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    spread = (n.value for n in ast.walk(tree) if isinstance(n, ast.keyword) and n.arg is None)
+    given = Counter(value.id for value in spread if isinstance(value, ast.Name))
+    return {name for name, number in given.items() if number == loads[name]}
 
 
 def _has_values(results: Any) -> bool:

@@ -76,6 +76,8 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             continue  # seen where it is run once
         if run.life is not None and _is_argument(effect.place):
             continue  # the next call is given another one
+        if effect.how is How.COLLECTION and effect.place[0] is not None and evidence.is_known(effect.place[0]):
+            continue  # a network is put together of networks
         if not with_graphs(effect.events):
             continue  # tensors without a graph
         doubts = evidence.best(effect.sources, effect.events)
