@@ -62,7 +62,8 @@ def reserved(longest: Sequence[int], *, expandable: bool) -> tuple[int, int]:
         for length in longest:
             tokens = torch.ones(BATCH, length, dtype=torch.long).to("cuda")
             scores = model(tokens)
-            nn.functional.cross_entropy(scores.flatten(0, 1), tokens.flatten()).backward()  # type: ignore[no-untyped-call]
+            loss = nn.functional.cross_entropy(scores.flatten(0, 1), tokens.flatten())
+            loss.backward()  # type: ignore[no-untyped-call]  # torch gives it no types
             optimizer.step()
             optimizer.zero_grad()
         return torch.cuda.max_memory_allocated() // MIB, torch.cuda.max_memory_reserved() // MIB

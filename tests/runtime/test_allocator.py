@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -15,11 +16,10 @@ from torchmemlint.runtime.simulated.allocator import (
     Block,
     CachingAllocator,
     OutOfMemory,
-    expands_by_environment,
-    max_split_of_environment,
     rounded,
     segment_size,
 )
+from torchmemlint.runtime.simulated.settings import expands_by_environment, max_split_of_environment
 
 torch = pytest.importorskip("torch")
 
@@ -211,31 +211,40 @@ SIZES = st.one_of(st.integers(1, 4096), st.integers(1, 3 * MIB), st.integers(1, 
 ACTIONS = st.lists(st.one_of(SIZES, st.integers(-50, -1), st.just(0)), max_size=80)
 
 
-@settings(max_examples=150, deadline=None)
-@given(ACTIONS, st.sampled_from([None, 20 * MIB, 64 * MIB]), st.sampled_from([None, 128 * MIB]))
-def test_properties(actions: list[int], max_split: int | None, limit: int | None) -> None:
-    """A positive number allocates, a negative one frees the block at that place, 0 empties the cache."""
-    allocator = CachingAllocator(limit=limit, max_split=max_split)
+def perform(
+    allocator: CachingAllocator,
+    actions: list[int],
+    checked: Callable[[CachingAllocator, list[Block]], None],
+    served: Callable[[Block, int], bool],
+) -> None:
+    """A positive number allocates, a negative one frees the block at that place, 0 empties the cache. All is freed."""
     used: list[Block] = []
     for action in actions:
         if action > 0:
             try:
                 block = allocator.allocate(action)
             except OutOfMemory:
-                assert limit is not None
+                assert allocator.limit is not None
                 continue
             assert block is not None
-            assert block.size >= action
+            assert served(block, action)
             used.append(block)
         elif action == 0:
             allocator.empty_cache()
         elif used:
             allocator.free(used.pop(action % len(used)))
-        check(allocator, used)
-        assert limit is None or allocator.reserved <= limit
+        checked(allocator, used)
+        assert allocator.limit is None or allocator.reserved <= allocator.limit
     for block in used:
         allocator.free(block)
-    check(allocator, [])
+    checked(allocator, [])
+
+
+@settings(max_examples=150, deadline=None)
+@given(ACTIONS, st.sampled_from([None, 20 * MIB, 64 * MIB]), st.sampled_from([None, 128 * MIB]))
+def test_properties(actions: list[int], max_split: int | None, limit: int | None) -> None:
+    allocator = CachingAllocator(limit=limit, max_split=max_split)
+    perform(allocator, actions, check, lambda block, asked: block.size >= asked)
     assert all(len(segment["blocks"]) == 1 for segment in allocator.snapshot())
     allocator.empty_cache()
     assert allocator.reserved == 0
@@ -245,26 +254,7 @@ def test_properties(actions: list[int], max_split: int | None, limit: int | None
 @given(ACTIONS, st.sampled_from([None, 20 * MIB, 64 * MIB]), st.sampled_from([None, 128 * MIB]))
 def test_properties_of_segments_that_grow(actions: list[int], max_split: int | None, limit: int | None) -> None:
     allocator = ExpandableAllocator(limit=limit, max_split=max_split)
-    used: list[Block] = []
-    for action in actions:
-        if action > 0:
-            try:
-                block = allocator.allocate(action)
-            except OutOfMemory:
-                assert limit is not None
-                continue
-            assert block is not None
-            assert block.size == rounded(action)
-            used.append(block)
-        elif action == 0:
-            allocator.empty_cache()
-        elif used:
-            allocator.free(used.pop(action % len(used)))
-        check_blocks(allocator, used)
-        assert limit is None or allocator.reserved <= limit
-    for block in used:
-        allocator.free(block)
-    check_blocks(allocator, [])
+    perform(allocator, actions, check_blocks, lambda block, asked: block.size == rounded(asked))
     allocator.empty_cache()
     assert allocator.reserved == 0
     assert allocator.snapshot() == []
@@ -290,7 +280,7 @@ def test_pages_between_blocks_are_given_back_and_mapped_again() -> None:
     assert (allocator.reserved, len(allocator.snapshot())) == (80 * MIB, 2)
     again = allocator.allocate(30 * MIB)
     assert again is not None
-    assert again.address == blocks[0].address + 40 * MIB  # type: ignore[union-attr]
+    assert again.address == blocks[0].address + 40 * MIB
     assert allocator.reserved == 120 * MIB
 
 

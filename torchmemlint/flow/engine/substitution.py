@@ -35,8 +35,8 @@ from torchmemlint.flow.ir.blocks import missed
 from torchmemlint.flow.ir.control import For, If
 from torchmemlint.flow.models import containers, handing, library
 
-_NOTED = fx.TAKEN_DOWN | {fx.Infer, fx.Serve, fx.Use}
-_QUIET = _NOTED | {fx.Note, fx.Read, fx.Step, fx.Differentiate}  # they change nothing that an object holds
+# They change nothing that an object holds.
+_QUIET = fx.TAKEN_DOWN | {fx.Infer, fx.Serve, fx.Use, fx.Note, fx.Read, fx.Step, fx.Differentiate}
 # No work: each takes a tenth of what a call, a loop, a branch, or what reads or writes the heap takes.
 _LIGHT = _QUIET | {fx.Derive, fx.Forward, fx.Hold, fx.Keep, fx.SetMode, fx.Slotted}
 

@@ -232,8 +232,8 @@ class Evidence:
 
     def _is_called(self, source: Source) -> bool:
         """Is it a forward pass, or (a part of) the result of a call?"""
-        is_result = type(root(source)) is Result and root(source) in self.callees
-        return type(source) is Graph or (is_result and source not in self.networks)
+        is_result = type(root(source)) is Result and root(source) in self.callees and source not in self.networks
+        return is_result or type(source) is Graph
 
     def _is_of_network(self, source: Source) -> bool:
         """Is it a forward pass, or (a part of) what a network gives?"""
@@ -304,8 +304,8 @@ class Evidence:
                 seen |= new
                 known = any(self.is_pass(s) for s in new)
                 queue += [s for s in new if not self._is_called(s)]
-            self._from_passes[result] = bool(known)
-        return self._from_passes[result]
+            known = self._from_passes[result] = bool(known)
+        return known
 
     def _is_main(self, source: Source, callees: set[Ref]) -> bool:
         """Is this part what was computed: used as a tensor, or a network's first, named or differentiated one?"""

@@ -381,7 +381,8 @@ class Passes:
 
     def _is_uncalled(self) -> bool:
         """Is the entry a method of a network, other than one that trains it?"""
-        return not self.trains and self.run.method_of is not None and self.engine.index.is_network(self.run.method_of)
+        cls = self.run.method_of
+        return cls is not None and not self.trains and self.engine.index.is_network(cls)
 
     def _is_of_network(self) -> bool:
         """Is the entry a method of a network, which others may train as a whole, unless it says what is trained?"""

@@ -121,16 +121,20 @@ def _is_lightning(engine: Engine, cls: Class) -> bool:
 
 def is_in_step_of_lightning(engine: Engine, sites: list[Op]) -> bool:
     """Do calls, innermost first, begin in a step of a LightningModule?"""
-    first = sites[-1].owner if sites else None
-    return first is not None and first.cls is not None and is_step(engine, first) and _is_lightning(engine, first.cls)
+    first = _of_lightning(engine, sites)
+    return first is not None and is_step(engine, first)
 
 
 def repeats_in_lightning(engine: Engine, sites: list[Op]) -> bool:
     """Do calls, innermost first, begin in a method of a LightningModule that runs for every batch?"""
+    first = _of_lightning(engine, sites)
+    return first is not None and first.name != "forward" and is_called_for_batches(engine, first)
+
+
+def _of_lightning(engine: Engine, sites: list[Op]) -> Function | None:
+    """Return the method of a LightningModule in which calls begin, innermost first."""
     first = sites[-1].owner if sites else None
-    if first is None or first.cls is None or first.name == "forward" or not _is_lightning(engine, first.cls):
-        return False
-    return is_called_for_batches(engine, first)
+    return first if first is not None and first.cls is not None and _is_lightning(engine, first.cls) else None
 
 
 def is_called_for_batches(engine: Engine, function: Function) -> bool:

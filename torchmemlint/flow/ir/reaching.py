@@ -26,8 +26,7 @@ class Reaching:
     def __init__(self, function: Function) -> None:
         self.at: dict[Load, Definitions] = {}
         self.readers: dict[Op, list[Load]] = {}  # of each definition
-        self.rounds: dict[Op, _State] = {}  # what names stand for where an iteration of a loop ends
-        self._single: set[Op] = set()  # loops of which no iteration comes to its end
+        self.rounds: dict[Op, _State | None] = {}  # what names stand for where an iteration of a loop ends, if one does
         self._outer = function.parent is None
         self._shared = {name for f in function.unit.functions[1:] for name in f.mentions} if self._outer else set()
         self._leaving: list[tuple[list[_State], list[_State]]] = []  # of each loop around: breaks, continues
@@ -48,14 +47,14 @@ class Reaching:
 
     def has_one_round(self, loop: Op) -> bool:
         """Is a loop left within its first iteration, whichever way that goes?"""
-        return loop in self._single
+        return loop in self.rounds and self.rounds[loop] is None
 
     def comes_round(self, loop: Op, definition: Op) -> bool:
         """May a name still stand for what an operation has made it when an iteration of a loop ends?"""
         name = defined(definition)
         if name is None or not self.is_local(name) or loop not in self.rounds:
             return True
-        return definition in self.rounds[loop].get(name.text, _BEGIN)
+        return definition in (self.rounds[loop] or {}).get(name.text, _BEGIN)
 
     def _run(self, block: Iterable[Op], state: _State | None) -> _State | None:
         """Return the state after a block; None where its end is not reached."""
@@ -99,9 +98,7 @@ class Reaching:
             breaks, continues = self._leaving.pop()
             for other in continues:
                 after = _joined(after, other)
-            self.rounds[op] = after or {}
-            if after is None:
-                self._single.add(op)
+            self.rounds[op] = after
             begun = _joined(begun, after) or begun
         ended = self._run(op.orelse, dict(tested)) if tested is not None else None
         for other in breaks:

@@ -7,7 +7,6 @@ graphs' pools. Knows nothing of torch.
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -386,23 +385,3 @@ class Allocations:
     def block(self, index: int) -> Block | None:
         """The block of a storage that lives on one of the devices."""
         return self._blocks.get(index)
-
-
-def max_split_of_environment() -> int | None:
-    """The `max_split_size_mb` that the program's environment asks of the allocator, in bytes."""
-    value = _setting("max_split_size_mb")
-    return int(value) << 20 if value.isdigit() else None
-
-
-def expands_by_environment() -> bool:
-    """Whether the program's environment asks for `expandable_segments`."""
-    return _setting("expandable_segments") == "True"
-
-
-def _setting(wanted: str) -> str:
-    settings = os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or os.environ.get("PYTORCH_ALLOC_CONF") or ""
-    for setting in settings.split(","):
-        name, _, value = setting.partition(":")
-        if name.strip() == wanted:
-            return value.strip()
-    return ""

@@ -16,8 +16,6 @@ from torchmemlint.runtime.simulated.allocator import (
     Allocations,
     CachingAllocator,
     OutOfMemory,
-    expands_by_environment,
-    max_split_of_environment,
 )
 from torchmemlint.runtime.simulated.execution import Tagged
 from torchmemlint.runtime.simulated.expandable import ExpandableAllocator
@@ -25,6 +23,7 @@ from torchmemlint.runtime.simulated.hollow import Hollow
 from torchmemlint.runtime.simulated.mapping import Mapping, mapped
 from torchmemlint.runtime.simulated.placement import Placement
 from torchmemlint.runtime.simulated.replacing import Replacements
+from torchmemlint.runtime.simulated.settings import expands_by_environment, max_split_of_environment
 from torchmemlint.runtime.simulated.workspaces import Workspaces
 from torchmemlint.runtime.threads import following_threads
 from torchmemlint.runtime.tracker import StorageTracker
