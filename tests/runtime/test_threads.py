@@ -103,3 +103,42 @@ def test_a_look_does_not_wait_forever(monkeypatch: pytest.MonkeyPatch) -> None:
     standstill.backward_begins()
     with pytest.raises(TimeoutError, match="did not end"), standstill.held():
         pass
+
+
+@pytest.mark.parametrize("how", ["set", "delete"])
+def test_a_look_waits_for_others_that_drop_a_gradient(how: str) -> None:
+    standstill, told = Standstill(), []
+    began, may_end = threading.Event(), threading.Event()
+
+    class Slow:
+        @property
+        def grad(self) -> None:
+            return None
+
+        @grad.setter
+        def grad(self, value: None) -> None:
+            self._drop()
+
+        @grad.deleter
+        def grad(self) -> None:
+            self._drop()
+
+        def _drop(self) -> None:
+            began.set()
+            may_end.wait()
+            told.append("dropped")
+
+    def drop(slow: Slow) -> None:
+        if how == "set":
+            slow.grad = None
+        else:
+            del slow.grad
+
+    worker = threading.Thread(target=drop, args=(Slow(),))
+    worker.start()
+    began.wait()
+    threading.Timer(0.05, may_end.set).start()
+    with standstill.held():
+        told.append("looked")
+    worker.join()
+    assert told == ["dropped", "looked"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from dataclasses import field
+
 from torchmemlint.immutable import immutable
 from torchmemlint.runtime.ledger import Site
 
@@ -55,3 +58,4 @@ class Look:
     visited: int  # objects
     cut: bool  # whether the look ended at a limit, so that bytes may be missing
     by_graph: frozenset[int] = frozenset()  # the records that only a graph keeps
+    thread: int = field(default_factory=threading.get_ident)  # the one that looked

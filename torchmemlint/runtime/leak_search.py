@@ -87,7 +87,8 @@ class _Search:
             if leak.line not in lines:
                 found.append(leak)
                 lines.add(leak.line)  # the next pass of a trainer, over a loader of its own, has the same to tell
-        return sorted(merged(found), key=lambda leak: (not leak.is_growth, -self._per_event(leak)))
+        threads = {look.event: look.thread for look in self._looks}
+        return sorted(merged(found, threads), key=lambda leak: (not leak.is_growth, -self._per_event(leak)))
 
     def _per_event(self, leak: Leak) -> float:
         """Bytes by event, so that leaks whose turns differ can be compared."""

@@ -7,7 +7,7 @@ that allocated the bytes stand beside it; often they are somewhere else, in the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from torchmemlint.immutable import immutable
@@ -64,15 +64,19 @@ class Leak:
         return self.kept or self.made[0][0]
 
 
-def merged(leaks: Iterable[Leak]) -> list[Leak]:
-    """With what is kept by the same line taken together, and without what a later look has told already."""
+def merged(leaks: Iterable[Leak], threads: Mapping[int, int]) -> list[Leak]:
+    """With what is kept by the same line taken together, and without what a later look has told already.
+
+    `threads` tells by a look's event which thread looked. What a thread keeps is gone when it has ended, so that a
+    later look of another one has not told of it.
+    """
     result: dict[tuple[Site, str], Leak] = {}
     for leak in leaks:
         key = (leak.line, leak.growth.series)
         before = result.get(key)
         if before is None:
             result[key] = leak
-        elif leak.look == before.look and leak.kept is not None:
+        elif leak.kept is not None and (leak.look == before.look or threads.get(leak.look) != threads.get(before.look)):
             result[key] = _together(before, leak)
     return list(result.values())
 

@@ -72,7 +72,7 @@ class MemoryUse:
         self._watch = watch
         self._ended: int | None = None
         self._lookout = Lookout()
-        self._looks: dict[Hashable, Look] = {}
+        self._looks: dict[Hashable, Look] = {}  # by the thread and the place
         self._heavy: dict[Hashable, Look] = {}
         self._cycles: dict[int, Holder] = {}
 
@@ -176,7 +176,8 @@ class MemoryUse:
 
     def look_now(self, series: str) -> Look:
         """Look who holds what, for `leaks`; `series` tells the turns. Where it has few, the steps tell them."""
-        self._looks[self.backend.tracker.sites.place(2)] = found = self.look_aside(series)
+        found = self.look_aside(series)
+        self._looks[found.thread, self.backend.tracker.sites.place(2)] = found
         return found
 
     def look_aside(self, series: str) -> Look:
@@ -194,7 +195,7 @@ class MemoryUse:
 
     @property
     def looks(self) -> list[Look]:
-        """The last looks taken, one for each place of the program."""
+        """The last looks taken, one for each place of the program and each thread that is there."""
         return list(self._looks.values())
 
     @property

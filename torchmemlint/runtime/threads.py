@@ -7,12 +7,15 @@ nothing. Nor may what looks at all objects disturb them.
 from __future__ import annotations
 
 import contextlib
+import dis
+import functools
 import gc
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from types import CodeType, FrameType
 from typing import TypeVar
 
 from torchmemlint.runtime.loops import StopRun
@@ -21,8 +24,10 @@ T = TypeVar("T")
 
 _SWITCHED = 5.0
 """Seconds that another thread waits for the interpreter while objects are looked at: longer than that takes."""
+_PAUSE = 0.001
+"""Seconds between two looks at where other threads are."""
 _PATIENCE = 10.0
-"""Seconds that a look waits for the backwards of other threads; one of them may wait for the thread that looks."""
+"""Seconds that a look waits for what other threads are doing; one of them may wait for the thread that looks."""
 
 
 @contextlib.contextmanager
@@ -76,13 +81,40 @@ def following_threads(entering: Callable[[], contextlib.AbstractContextManager[o
         threading.Thread.start = original  # type: ignore[method-assign]
 
 
+def _others_drop_gradients(me: int) -> bool:
+    frames = [frame for thread, frame in sys._current_frames().items() if thread != me]
+    return any(map(_drops_gradient, frames))
+
+
+def _drops_gradient(frame: FrameType | None) -> bool:
+    """Whether a thread is in the middle of an assignment to an attribute `grad`, or of its deletion."""
+    while frame is not None:
+        if frame.f_lasti in _gradients_set(frame.f_code):
+            return True
+        frame = frame.f_back
+    return False
+
+
+@functools.lru_cache(maxsize=1024)
+def _gradients_set(code: CodeType) -> frozenset[int]:
+    """Where the instructions are that set or delete an attribute `grad`."""
+    if "grad" not in code.co_names:
+        return frozenset()
+    return frozenset(
+        one.offset
+        for one in dis.get_instructions(code)
+        if one.opname in ("STORE_ATTR", "DELETE_ATTR") and one.argval == "grad"
+    )
+
+
 class Standstill:
     """Lets one thread look at tensors and graphs that no other thread of the program changes meanwhile.
 
     Operations take turns by `turn`; a look holds it. A backward sets gradients and frees saved tensors in C++, without
     the interpreter's lock, so that reading them beside it ends the process: a look waits for those that run, and none
-    begins before the look is over. So would reading a gradient that another thread has half dropped: threads take
-    over only where the look itself waits, and no callback of a storage that goes waits for the look.
+    begins before the look is over. So does reading a gradient that another thread is dropping: torch lets the lock go
+    in the middle of `parameter.grad = None`, when the parameter still refers to what is half gone. A look begins where
+    no other thread stands there, and threads take over only where the look itself waits.
     """
 
     def __init__(self) -> None:
@@ -115,8 +147,15 @@ class Standstill:
         try:
             if not alone:
                 raise TimeoutError(f"a backward of another thread did not end within {_PATIENCE} s")
-            with self.turn, undisturbed():
-                yield
+            until = time.monotonic() + _PATIENCE
+            while True:
+                with self.turn, undisturbed():
+                    if not _others_drop_gradients(me):
+                        yield
+                        return
+                if time.monotonic() > until:
+                    raise TimeoutError(f"another thread did not drop a gradient within {_PATIENCE} s")
+                time.sleep(_PAUSE)
         finally:
             with self._changed:
                 self._looking = around
