@@ -200,11 +200,17 @@ class _Report(Told):
         own = [place for place in (case.place, *case.calls) if place.path == self.facts.path]
         if any(self._stands_at(other, place) for place in own for other in alike(self.span_of(place))):
             return True
-        naming = (others.naming(self.statement, kept=kept) for kept in (True, False))
-        if any(self._names(other, case.place) for numbers in naming for other in surer(numbers)):
+        naming = [*others.naming(self.statement, kept=True), *others.naming(self.statement, kept=False)]
+        if any(self._names(other, case.place) and self._is_all_from(other) for other in surer(naming)):
             return True
         forwards = [self.span_of(forward) for forward in case.runs if forward.path == self.facts.path]
         return any(forward.contains(other.statement) for forward in forwards for other in alike(forward))
+
+    def _is_all_from(self, other: Finding) -> bool:
+        """Does no other pass record what is kept here, if it is one that is reported?"""
+        if other.code in _KEPT or any(self._stands_at(other, place) for place in (self.case.place, *self.case.calls)):
+            return True
+        return all(self._begins_at(other, graph) for graph in self.case.graphs)
 
     def causes(self, others: _Findings) -> list[int]:
         """Return the findings, shown by default, of passes that should record none of the graphs that are kept here."""
@@ -220,8 +226,11 @@ class _Report(Told):
         for number in sorted({*others.on(around, kept=False), *others.naming(around, kept=False)}):
             other = others.all[number]
             is_told = other.confidence is not Confidence.POSSIBLE or is_sure(other.doubts)
-            if is_told and (self._stands_at(other, graph) or self._names(other, graph)):
+            if is_told and self._begins_at(other, graph):
                 yield number
+
+    def _begins_at(self, other: Finding, graph: Place) -> bool:
+        return self._stands_at(other, graph) or self._names(other, graph)
 
     def _stands_at(self, other: Finding, place: Place) -> bool:
         whole = other.span if other.code == self.case.code == "TML701" else other.statement

@@ -51,6 +51,8 @@ def environment(root: Path) -> Any:
     """What fills the templates of this folder, with sizes and paths (as seen from `root`) for people."""
     import jinja2
 
+    from torchmemlint.report.html.frames import message
+
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("torchmemlint.report.page", "."),
         autoescape=True,
@@ -58,7 +60,7 @@ def environment(root: Path) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"size": format_size, "path": lambda path: shown_path(Path(path), root)}
+    made.filters |= {"size": format_size, "path": lambda path: shown_path(Path(path), root), "message": message}
     made.globals |= {"share": chart.share, "kinds": KINDS, "version": __version__}
     return made
 
