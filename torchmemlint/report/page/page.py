@@ -60,7 +60,8 @@ def environment(root: Path) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"size": format_size, "path": lambda path: shown_path(Path(path), root), "message": message}
+    made.filters |= {"size": format_size, "path": lambda path: shown_path(Path(path), root)}
+    made.filters["message"] = message
     made.globals |= {"share": chart.share, "kinds": KINDS, "version": __version__}
     return made
 
