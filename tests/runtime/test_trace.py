@@ -268,3 +268,11 @@ def test_what_does_not_run_is_exit_code_2(
     assert "the program does not run: ValueError: no data" in capsys.readouterr().err
     assert main(["trace", "absent.py"]) == 2
     assert "absent.py: no such file" in capsys.readouterr().err
+
+
+def test_an_option_behind_the_program_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import argparse\nargparse.ArgumentParser().parse_args()\n")
+    assert main(["trace", "--isolated", "--backend", "cpu", str(script), "--html=page.html", "--epochs", "2"]) == 2
+    told = capsys.readouterr().err
+    assert "notice: the program was given `--html`: options of `torchmemlint trace` go before" in told

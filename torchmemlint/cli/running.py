@@ -159,7 +159,19 @@ def measured(measure: Callable[[Progress], Report], options: dict[str, Any]) -> 
             if error.details:
                 click.echo(error.details.rstrip(), err=True)
             complain("error", str(error))
+            if misplaced := _misplaced_options():
+                named = ", ".join(f"`{one}`" for one in misplaced)
+                own = click.get_current_context().command_path
+                complain("notice", f"the program was given {named}: options of `{own}` go before the program's name")
             return None
+
+
+def _misplaced_options() -> list[str]:
+    """The command's own options among what the program is given."""
+    context = click.get_current_context()
+    own = {name for one in context.command.params if isinstance(one, click.Option) for name in one.opts}
+    given = (argument.partition("=")[0] for argument in context.params.get("arguments", ()))
+    return [one for one in given if one.startswith("--") and one in own]
 
 
 @contextlib.contextmanager
