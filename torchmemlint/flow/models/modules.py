@@ -44,6 +44,7 @@ _SHARED = frozenset({"zero_grad", "state_dict", "load_state_dict", "type"})  # o
 OF_PARAMETERS = frozenset({"torch.nn.ParameterDict", "torch.nn.ParameterList"})
 _WEIGHTS = frozenset({"weight", "bias"})
 _NAMES = frozenset({"__name__", "__qualname__", "__class__", "__dict__", "__module__", "__doc__"})
+_ENDS = frozenset({Reading.DETACHED, Reading.DISCRETE, Reading.NUMBER})  # of what a forward may give of a graph
 _SEQUENTIAL = "torch.nn.Sequential"
 _WRAPPED = "module"  # of DistributedDataParallel and its like, which are taken for what they wrap
 
@@ -200,7 +201,7 @@ def run_forward(site: CallSite, target: Object, run: Callable[[], Value]) -> Val
     result = _ran(frame, target, run, Value(graph=graph.alone, open=True))
     frame.inside.pop()
     made = result.open or graph in frame.provenance.ancestors(reached(state, result, HOLDERS))
-    if not made and graph not in frame.reads.get(Reading.DETACHED, ()):
+    if not made and not any(graph in frame.reads.get(reading, ()) for reading in _ENDS):
         del frame.effects[mark - 1]  # its forward makes no graph
     run_hooks(site, target, result)
     return result
