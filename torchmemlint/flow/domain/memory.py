@@ -115,6 +115,18 @@ def write(
         else:
             old = load(state, holder, key)
             state.heap.put(holder, key, kept if old is None else join(old, kept))
+            if key is Special.NAMED or key is ELEMENT or isinstance(key, Ref):
+                _overwrite_constants(state, holder, kept)
+
+
+def _overwrite_constants(state: State, holder: Ref, value: Value) -> None:
+    """Let what is set under a name that is not known be any attribute so far known; an object only one that is None."""
+    if not (holder.symbolic or (type(holder) is Object and holder.kind is Kind.INSTANCE)):
+        return
+    is_object = bool(value.refs) and not value.open and all(type(r) is Object for r in value.refs)
+    for key, known in list(state.heap.edges(holder).items()):
+        if type(key) is str and known.known and (known.constant is None or not is_object):
+            state.heap.put(holder, key, join(known, UNKNOWN if value is NOTHING else value))
 
 
 def _attributes(state: State, held: Object) -> frozenset[str]:

@@ -54,6 +54,8 @@ from torchmemlint.flow.models import (
 from torchmemlint.flow.models.parameters import parameter_method
 from torchmemlint.knowledge import operations
 
+_UNSEEN = (workers.of_class, optimizers.configured, contracted.method, settings.update, tensors.moved_object)
+
 
 def call(frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
     """Return the value of a call, with all that it does to the state and to the log."""
@@ -93,8 +95,7 @@ def _call(frame: Frame, state: State, target: Ref, callee: Value, arguments: Arg
             return call_method(frame, state, of(receiver), name, arguments, point)
         case Object():
             return _call_object(frame, state, target, arguments, point)
-    only = Value(target.alone, callee.graph, open=callee.open)
-    return unknown(frame, state, only, arguments, point)
+    return unknown(frame, state, Value(target.alone, callee.graph, open=callee.open), arguments, point)
 
 
 def _unseen_forward(site: CallSite) -> Value:
@@ -151,8 +152,7 @@ def _call_object(frame: Frame, state: State, target: Object, arguments: Argument
         case Kind.GENERATOR:
             return guards.decorate_by_generator(site, target)
         case Kind.OPAQUE:
-            known = library.call_object(site, target)
-            if known is not None:
+            if (known := library.call_object(site, target)) is not None:
                 return known
     return unknown(frame, state, of(target), arguments, point)
 
@@ -250,7 +250,7 @@ def _object_method(site: CallSite, target: Object, receiver: Value, name: str) -
         own = state.heap.get(target, name)
         found = own if own is not None else found
         if found.refs == Behind.of(target, name).alone:  # of a class that is not seen
-            for model in (workers.of_class, optimizers.configured, contracted.method, tensors.moved_object):
+            for model in _UNSEEN:
                 if (known := model(site, target, name)) is not None:
                     return known
         if name == "forward" and own is None and instances.is_module(frame, target) and not frame.inside:

@@ -240,6 +240,9 @@ def set_attribute(frame: Frame, state: State, base: Value, name: str, value: Val
             r for r in base.refs if (type(r) is Object and r.kind is Kind.INSTANCE) or (r.symbolic and not frame.entry)
         )
         base = Value(frozenset(own), base.graph, open=base.open)
+    if name == "__dict__":  # whatever the attributes are called
+        write(frame, state, base, Special.NAMED, UNKNOWN, point, weak=True)
+        return
     for holder in base.each():
         if type(holder) is Object and holder.kind is Kind.INSTANCE:
             setter = frame.machine.index.setter(holder.about.cls, name)

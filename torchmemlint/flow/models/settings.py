@@ -8,7 +8,7 @@ from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import visible
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import Choice, Counted, Object, Ref
-from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Texts, Value, beginnings, chosen, constant, of
+from torchmemlint.flow.domain.values import NO_SOURCES, PLAIN, UNKNOWN, Texts, Value, beginnings, chosen, constant, of
 from torchmemlint.flow.ir.ops import Function
 from torchmemlint.flow.models import builtins, containers
 from torchmemlint.knowledge import settings as known
@@ -67,6 +67,13 @@ def hyperparameters(site: CallSite, target: Ref, name: str) -> Value | None:
             site.write(box, parameter.name, held)
     site.write(of(target), "hparams", box)
     return PLAIN
+
+
+def update(site: CallSite, target: Object, name: str) -> Value | None:
+    """`vars(self).update(options)`: attributes are set, perhaps all. None for other methods."""
+    if name != "update" or site.machine.index.is_open(target.about.cls):
+        return None
+    return containers.method(site, target, name, NO_SOURCES)
 
 
 def option(function: Function, parameter: str) -> Value | None:
