@@ -292,7 +292,7 @@ class Passes:
                 return Reason.ROLE, frozenset()
         elif not self.trains and self._is_for_users(point, returned):
             return Reason.ROLE, frozenset(doubts | {Doubt.EVALUATED if self.evidence.evaluating else Doubt.ROLE})
-        if loops and not leaves and not self.run.cut and self._is_unused(point, source, module, loops):
+        if (loops or self._is_step) and not (leaves or self.run.cut) and self._is_unused(point, source, module, loops):
             return Reason.UNUSED, frozenset(doubts)
         return None, frozenset()
 
@@ -300,6 +300,12 @@ class Passes:
         """Does what runs it infer or evaluate? What evaluates gives numbers: a graph that it gives is to train."""
         engine, numbers = self.engine, self.evidence.evaluating or not returned
         return any(roles.infers(engine, f) or (numbers and roles.evaluates(engine, f)) for f in self._functions(point))
+
+    @cached_property
+    def _is_step(self) -> bool:
+        """Does the entry differentiate what its callers give it? They run it again and again."""
+        backwards = [met.loops for met, _ in self.run.met(fx.Differentiate)]
+        return bool(backwards) and not any(backwards) and roles.is_given(self.run.entry)
 
     def _is_unused(self, point: Point, source: Source, module: frozenset[Ref], loops: frozenset[Loop]) -> bool:
         """Is what a network gives dropped at once, or in an iteration over data? It is run for its own changes.
@@ -369,8 +375,7 @@ class Passes:
         """Is a part of the result read that networks take by differentiating?"""
         names = self.engine.index.contracts.names("derivatives").plain
         read = set[Source]().union(*self.evidence.readings.values())
-        parts = (s for s in read if type(s) is Behind)
-        return any(root(s) is source and first_key(s) in names for s in parts)
+        return any(type(s) is Behind and root(s) is source and first_key(s) in names for s in read)
 
     def _is_open(self) -> bool:
         """Is the entry a method of a class with a base that is not seen, which may differentiate what it returns?"""
@@ -392,6 +397,4 @@ class Passes:
         return self.engine.index.may_be_network(cls)
 
     def _functions(self, point: Point) -> Iterator[Function]:
-        yield self.run.entry
-        for site in point.chain():
-            yield site.owner
+        yield from (self.run.entry, *(site.owner for site in point.chain()))
