@@ -263,6 +263,19 @@ def _acting(stage: Stage) -> Any:
     return [agent.act([0.1 * number] * WIDTH) for number in range(5)]
 
 
+def _labelled_images(world: World) -> Any:
+    return torch.randn(BATCH, 3, 8, 8), _classes()(world)
+
+
+def _masked_images(world: World) -> Any:
+    return torch.randn(BATCH, 3, 8, 8), torch.randint(0, 10, (BATCH, 4, 4))
+
+
+def _averaging(stage: Stage) -> Any:
+    averaging = stage.call("Averaging")
+    return [averaging.update(*batch) for batch in stage.feed("loader")]
+
+
 def _clipping(stage: Stage) -> Any:
     return stage.apply(stage.module.clip_weights), stage.feed("critic")
 
@@ -515,9 +528,7 @@ PLAYS: dict[str, Play] = {
         {"stream": batches(lambda world: (torch.randint(0, 11, (16, 5)), torch.randint(0, 11, (16, 5))))}
     ),
     "TML104/bad_while_loop": Play({"read_chunk": _chunks}),
-    "TML106/bad_factory": Play(
-        {"model": _conv_net, "loader": batches(lambda world: (torch.randn(BATCH, 3, 8, 8), _classes()(world)))}
-    ),
+    "TML106/bad_factory": Play({"model": _conv_net, "loader": batches(_labelled_images)}),
     "TML107/bad_critic_steps": Play(
         {"critic_steps": constant(2), "penalty": constant(None), "loader": batches(_normal(BATCH, 784))}
     ),
@@ -526,6 +537,14 @@ PLAYS: dict[str, Play] = {
         {"options": constant(types.SimpleNamespace(channels=3, lr=0.01))}, modules=_networks, act=_translate
     ),
     "TML107/bad_walked_networks": Play({"save": _saving, "loader": batches(_normal(BATCH, 1, 28, 28))}),
+    "TML201/bad_averaged_in_a_step": Play({"loader": batches(_labelled_images)}, act=_averaging),
+    "TML201/bad_forward_gives_picks": Play(
+        {"loader": batches(_labelled_images), "held_out": batches(_labelled_images)}
+    ),
+    "TML201/bad_options_overwrite_defaults": Play(
+        {"loader": batches(_masked_images), "held_out": batches(_masked_images)},
+        argv=("--network", "narrow", "--epochs", "2"),
+    ),
     "TML201/bad_act": Play({"q": lambda world: nn.Linear(WIDTH, CLASSES), "actions": constant(CLASSES)}, act=_acting),
     "TML201/bad_beside_a_librarys_explainer": Play(
         {"attack": constant(lambda network, inputs, labels: inputs + 10 * _slope(network, inputs, labels).sign())},
