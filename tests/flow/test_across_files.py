@@ -222,3 +222,62 @@ def test_what_a_long_run_may_yet_differentiate_is_a_guess(tmp_path: Path, backwa
     text = TRAIN.format(long=_long(22), backward=backward, value=value)
 
     assert check(tmp_path, "train.py", {"meters.py": METERS, "train.py": text}) == []
+
+
+GRADIENTS = """
+from torch import nn
+
+
+class Gradients:
+    def __init__(self, network):
+        self.kept, self.handles = [], []
+        for module in network.modules():
+            if isinstance(module, nn.Linear):
+                self.handles.append(module.register_full_backward_hook(self.keep))
+
+    def keep(self, module, before, after):
+        self.kept.append(after[0])
+
+    def of(self, score):
+        {begin}
+        score.backward()
+        return self.kept
+"""
+EXPLAINER = """
+from gradients import Gradients
+
+
+class Explainer:
+    def __init__(self, network):
+        self.network, self.gradients = network, Gradients(network)
+
+    def explain(self, image):
+        return self.gradients.of(self.network(image).max())
+"""
+EXPLAINING = """
+from itertools import *
+
+from explainer import Explainer
+from torch import nn
+
+explainers = {"full": Explainer(nn.Sequential(nn.Linear(8, 2)))}
+
+
+def main(images):
+    for image in images:
+        for name in explainers:
+            explainers[name].explain(image)
+
+
+if __name__ == "__main__":
+    main(list(chain([], [])))
+"""
+
+
+@pytest.mark.parametrize(("begin", "codes"), [("pass", ["TML803"]), ("self.kept = []", [])])
+def test_a_list_of_hooks_is_emptied_where_they_are_written(tmp_path: Path, begin: str, codes: list[str]) -> None:
+    texts = {"gradients.py": GRADIENTS.format(begin=begin), "explainer.py": EXPLAINER, "explaining.py": EXPLAINING}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    found = check_text(texts["gradients.py"], tmp_path / "gradients.py", frozenset({"TML803"}), Project(tmp_path))
+    assert [finding.code for finding in found] == codes

@@ -70,3 +70,58 @@ def test_a_method_whose_result_is_detached_for_an_array_may_run_a_network(name: 
     (found,) = check_source(ACTING.format(name=name), settings=settings)
     assert (found.code, found.confidence.value) == ("TML203", "possible")
     assert check_source(ACTING.format(name=name), settings={"select": ["TML2"]}) == []
+
+
+LAYERS_OF_EACH_CALL = """
+import torch
+
+
+class Extractor:
+    def __init__(self, encoder, layers):
+        self.encoder, self.outputs = encoder, []
+        modules = dict(encoder.named_modules())
+        for name in layers:
+            modules[name].register_forward_hook(self.keep)
+
+    def keep(self, module, inputs, output):
+        self.outputs = output.detach()
+
+
+def features(encoder, layers, image):
+    extractor = Extractor(encoder, layers)
+    with torch.no_grad():
+        encoder(image)
+    return extractor.outputs
+"""
+ONE_OF_EACH_CALL = """
+import torch
+
+
+def attention(encoder, image):
+    seen = {}
+    for name, module in encoder.named_modules():
+        if name == "layer4":
+            module.register_forward_hook(lambda _, __, output: seen.update(a=output.detach()))
+    with torch.no_grad():
+        encoder(image)
+    return seen["a"]
+"""
+ON_DEMAND = """
+import torch
+
+
+def attention(encoder, image, first):
+    seen = {}
+    if first:
+        for module in encoder.modules():
+            module.register_forward_hook(lambda _, __, output: seen.update(a=output.detach()))
+    with torch.no_grad():
+        encoder(image)
+    return seen
+"""
+
+
+@pytest.mark.parametrize(("program", "found"), [(LAYERS_OF_EACH_CALL, 1), (ONE_OF_EACH_CALL, 1), (ON_DEMAND, 0)])
+def test_a_function_that_hooks_layers_and_runs_the_network_may_do_so_each_time(program: str, found: int) -> None:
+    assert len(check_source(program, settings={"confidence": "possible", "select": ["TML802"]})) == found
+    assert check_source(program, settings={"select": ["TML802"]}) == []

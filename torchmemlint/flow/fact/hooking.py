@@ -86,15 +86,23 @@ def _cases(
     through = {loop for loop in around if not _outlasts(run, owner, loop)}
     deciding = {loop for loop in around if _depends(hooked.point, loop)}
     through |= deciding.intersection(around[-1:] if several else ())
+    parts = through | (deciding if through or _is_item(owner) else set())  # one hook for each
     for loop in around:
-        varies = loop in deciding and (through or _is_item(owner))
-        if isinstance(loop.site, Op) and loop not in through | life and not _is_chosen(event, loop) and not varies:
+        if isinstance(loop.site, Op) and loop not in parts | life and not _is_chosen(event, loop):
             yield places.at(hooked.point, "TML802", evidence.cut, loop=places.of(loop.site), about=about)
             return
-    is_once = run.entry.parent is None or event.branches or event.loops - life or _is_making(run, hooked.point)
+    is_tested = any(
+        isinstance(effect, fx.Fork) for effect in takewhile(lambda one: not _is_of(one, parts), event.around)
+    )
+    is_once = run.entry.parent is None or is_tested or event.loops - life - parts or _is_making(run, hooked.point)
     if not is_once and _runs_it(run, event, owner):
         doubts = set() if run.method_of is not None and run.entry.name == "forward" else {Doubt.ONCE}
         yield places.at(hooked.point, "TML802", evidence.cut | doubts, about=about)
+
+
+def _is_of(effect: fx.Effect, loops: set[Loop]) -> bool:
+    """Is it what is repeated by one of some loops?"""
+    return isinstance(effect, fx.Repeat) and effect.loop in loops
 
 
 def _is_making(run: Run, point: Point) -> bool:
@@ -115,6 +123,8 @@ def _depends(point: Point, loop: Loop) -> bool:
     start = loop.site.owner
     told: set[str] = set()  # the parameters of the function at hand that depend on it
     ops = list(dropwhile(lambda op: op.owner is not start, reversed(point.chain())))
+    if not ops:
+        return True  # only the innermost calls and the outermost one are known, and the loop is in one between
     for op, inner in zip(ops, [*ops[1:], None], strict=True):
         is_told = partial(_is_told, op.owner, loop, told)
         if any(map(is_told, _deciding(op, loop))) or (inner is None and any(map(is_told, operands(op)))):

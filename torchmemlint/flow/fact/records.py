@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import count
 
 from torchmemlint.flow.fact.contents import Contents, Put, Spot
 from torchmemlint.flow.fact.reading import Reading
@@ -138,18 +139,18 @@ def _together(found: Iterable[_What]) -> _What | None:
 class _Values:
     """Says what values are."""
 
-    def __init__(self, contents: Contents, within: int = 0) -> None:
-        """`within`: of so many objects that hold each other."""
-        self._contents, self._within = contents, within
+    def __init__(self, contents: Contents, outer: _Values | None = None) -> None:
+        """`outer`: of an object that holds this one; the two have a share of work together."""
+        self._contents = contents
+        self._within: int = outer._within + 1 if outer is not None else 0
         self._open: set[Spot] = set()
-        self._looked_at = 0
+        self._looks: Iterator[int] = outer._looks if outer is not None else count(1)
 
     def of(self, spot: Spot) -> _What | None:
         """Return what a temporary holds; None where it is nothing, or what is being looked at."""
         if spot in self._open:
             return None
-        self._looked_at += 1
-        if len(self._open) > _DEPTH or self._looked_at > _WORK:
+        if next(self._looks) > _WORK or len(self._open) > _DEPTH:
             return _What()
         self._open.add(spot)
         found = [self._of(origin) for origin in self._contents.origins(spot)]
@@ -245,7 +246,7 @@ class _Values:
         """Return what an object of the project's is: a structure if it holds one, or nothing but plain objects."""
         if self._within > _NESTED:
             return _What()
-        values, attributes = _Values(contents, self._within + 1), contents.attributes()
+        values, attributes = _Values(contents, self), contents.attributes()
         held = [_together(map(values.of_attribute, contents.attribute(name))) for name in attributes]
         structured = any(one is not None and one.plain and one.shape for one in held)
         plain = given_plain and all(one is not None and (one.plain or one == _GIVEN) for one in held)

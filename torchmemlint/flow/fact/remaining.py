@@ -244,11 +244,10 @@ def _emptied(function: Function) -> Iterator[tuple[Spot, Op]]:
 
 
 def _is_emptied(units: list[Unit], spot: Spot, apart: set[Function]) -> bool:
-    """Does another function take away what is under a name, of whatever it is?"""
+    """Does another function take away what is under a name, of whatever it is: here, or where the hook is written?"""
     last = spot[1].rpartition(".")[2]
-    others = (
-        f for unit in units for f in unit.functions if f not in apart and last in f.mentions and f.name != "__init__"
-    )
+    functions = (f for unit in {*units, *(f.unit for f in apart)} for f in unit.functions if f not in apart)
+    others = (f for f in functions if last in f.mentions and f.name != "__init__")
     return any(_takes_away(op, last) for function in others for op in operations(function.body))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 
@@ -178,7 +178,7 @@ def import_names(b: Builder, node: ast.ImportFrom) -> None:
     for alias in node.names:
         name = alias.name
         if name == "*" and not level and module in _OF_PYTHON:
-            for each in import_module(module).__all__:
+            for each in _public(module):
                 mentions.add(each)
                 _import(b, each, prefix + each, prefix + each, 0, node)
         elif name == "*":
@@ -187,6 +187,13 @@ def import_names(b: Builder, node: ast.ImportFrom) -> None:
             mentions.add(name)
             qualified = prefix + name
             _import(b, alias.asname or name, qualified, dots + qualified, level, node)
+
+
+def _public(module: str) -> Iterable[str]:
+    """Return what `import *` brings of a module of Python: what it lists, or all names without an underscore."""
+    found = import_module(module)
+    listed: Iterable[str] | None = getattr(found, "__all__", None)
+    return [name for name in dir(found) if not name.startswith("_")] if listed is None else listed
 
 
 def _import(b: Builder, text: str, qualified: str, with_dots: str, relative: int, node: ast.stmt) -> None:
