@@ -64,6 +64,7 @@ class Written:
     part: bool = False  # a list of some of the elements of another one
     often: bool = False  # under a test that says that it happens once in a few times
     spent: frozenset[Source] = NO_SOURCES  # by then
+    boxes: frozenset[Ref] = frozenset()  # what is added and may be filled later
 
 
 @dataclass(slots=True, eq=False)

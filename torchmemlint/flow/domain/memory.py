@@ -94,6 +94,7 @@ def write(
             part = is_part(state, value, (holder, key))
             kind = frame.kind(value)
             written = Written(point, sources, kind, strong, before, adds=weak, part=part, spent=state.spent)
+            written.boxes = frozenset(r for r in value.refs if weak and type(r) is Object and r.kind in _RENEWED)
             frame.wrote((holder, key), written)
         kept = with_graph(value, sources) if key is ELEMENT and sources is not value.graph else value
         graphs = frozenset(s for s in sources if type(s) not in (Leaf, Bare))  # those are only themselves

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from torchmemlint.flow.domain.effects import Effect, Hold, Keep, Repeat
+from torchmemlint.flow.domain.effects import Effect, Hold, Keep, Repeat, each
 from torchmemlint.flow.domain.frame import Frame, Written
-from torchmemlint.flow.domain.heap import ELEMENT, State, behind_code, load, reachable, reached
+from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, State, behind_code, load, reachable, reached
 from torchmemlint.flow.domain.keys import each_key
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import How, Reset
@@ -33,7 +33,7 @@ from torchmemlint.flow.domain.refs import (
     root,
     with_graphs,
 )
-from torchmemlint.flow.domain.values import NO_CONSTANT, NO_SOURCES, NOTHING, Value
+from torchmemlint.flow.domain.values import NO_CONSTANT, NO_SOURCES, NOTHING, Value, with_graph
 from torchmemlint.flow.ir.control import For, While
 from torchmemlint.flow.ir.filling import is_counted_within, is_filled_once
 from torchmemlint.flow.ir.ops import Op
@@ -74,6 +74,7 @@ def run_loop(
         frame.surveying = around
         for other in frame.continues.pop():
             inside.join(other)
+        _fill(frame, inside, loop)
         breaks = frame.breaks.pop()
         frame.loops.pop()
         back = inside
@@ -130,6 +131,21 @@ def _log(frame: Frame, loop: Loop, inner: list[Effect], places: tuple[Place, ...
     if inner or over.refs:
         point = inner[0].point if inner else Point(loop.site, loop.context)
         frame.log(Repeat(point, loop, over, inner, places, loop in frame.bounded))
+
+
+def _fill(frame: Frame, state: State, loop: Loop) -> None:
+    """Add to what an iteration has added what was put into it afterwards, unless a loop within lets that grow."""
+    growing = {holder for other, places in frame.known.items() if other not in frame.loops for holder, _ in places}
+    growing.update(effect.place[0] for effect in each(frame.effects) if type(effect) is Keep)  # of a called function
+    for (holder, key), notes in frame.writes[loop].items():
+        for note in notes:
+            if not note.boxes or getattr(note.point.site, "name", None) == "setdefault":  # mostly, it is there already
+                continue
+            later = reached(state, Value(note.boxes), HOLDERS) - note.sources
+            if later and growing.isdisjoint(reachable(state, note.boxes)):
+                note.sources |= later
+                if holder is not None and (held := state.heap.get(holder, key)) is not None:
+                    state.heap.put(holder, key, with_graph(held, later))
 
 
 def _comes_round(written: Written) -> bool:

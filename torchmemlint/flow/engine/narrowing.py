@@ -8,7 +8,7 @@ from torchmemlint.flow.domain.keys import each_key
 from torchmemlint.flow.domain.kinds import Special
 from torchmemlint.flow.domain.memory import write
 from torchmemlint.flow.domain.refs import Behind, Globals, Key, Object, Point, Ref, with_graphs
-from torchmemlint.flow.domain.values import Value, of
+from torchmemlint.flow.domain.values import NONE, Value, of
 from torchmemlint.flow.engine import access
 from torchmemlint.flow.ir.control import Narrowing
 from torchmemlint.flow.ir.places import Name, Scope
@@ -18,7 +18,10 @@ from torchmemlint.flow.models import containers
 def narrow(frame: Frame, state: State, narrowings: tuple[Narrowing, ...], taken: bool) -> None:
     """Let places hold what a test says of them on one of its branches."""
     for narrowing in narrowings:
-        if not (narrowing.in_then if taken else narrowing.in_orelse) or narrowing.holds is taken:
+        if not (narrowing.in_then if taken else narrowing.in_orelse):
+            continue
+        is_none = narrowing.kind == "none" and narrowing.holds is taken
+        if narrowing.holds is taken and not is_none:
             continue
         name = narrowing.name
         if name is None:
@@ -31,9 +34,9 @@ def narrow(frame: Frame, state: State, narrowings: tuple[Narrowing, ...], taken:
         if value is None:
             continue
         if narrowing.key is not None:
-            _narrow_part(frame, state, value, narrowing.key, narrowing.kind)
+            _narrow_part(frame, state, value, narrowing.key, narrowing.kind, is_none)
             continue
-        narrower = narrowed(frame, value, narrowing.kind)
+        narrower = NONE if is_none else narrowed(frame, value, narrowing.kind)
         if narrower is value:
             continue
         if holder is not None:
@@ -59,11 +62,11 @@ def _holder_of(frame: Frame, state: State, name: Name) -> Ref | None:
     return holder
 
 
-def _narrow_part(frame: Frame, state: State, base: Value, key: Key, kind: str) -> None:
+def _narrow_part(frame: Frame, state: State, base: Value, key: Key, kind: str, is_none: bool) -> None:
     if len(base.refs) == 1:
         (holder,) = base.refs
         held = load(state, holder, key)
-        if held is not None and (narrower := narrowed(frame, held, kind)) is not held:
+        if held is not None and (narrower := NONE if is_none else narrowed(frame, held, kind)) is not held:
             state.heap.put(holder, key, narrower)
 
 

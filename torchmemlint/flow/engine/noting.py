@@ -97,10 +97,9 @@ class Noting(Renaming):
             return
         stored = provenance.alone(sources, came_round & provenance.ancestors(sources, around))
         made = provenance.made_in(loop)
-        if with_graphs(effect.events):
+        events = self.sources(effect.events) & stored  # which of these have a graph, the caller decides
+        if with_graphs(effect.events) and (not events or with_graphs(events)):
             events = with_graphs(frozenset(s for s in stored if root(s) in made))
-        else:  # nothing of the caller decides whether it makes them
-            events = self.sources(effect.events) & stored
         if events:
             place = phi.holder, phi.key
             seen = provenance.ancestors(self.frame.read_in.get(loop, ()), around)

@@ -15,7 +15,7 @@ from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Met, Run
 from torchmemlint.flow.fact.moving import is_item
 from torchmemlint.flow.fact.owning import is_of_network
-from torchmemlint.flow.fact.retention import is_chain
+from torchmemlint.flow.fact.retention import is_bent, is_chain
 from torchmemlint.flow.ir.blocks import is_inside, layout_of
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Call, CallMethod
@@ -48,7 +48,7 @@ def deferred(run: Run, evidence: Evidence) -> Iterator[Deferred]:
         backward = _only_backward(run, effect, passes)
         if backward is None or not _waits(backward, event, effect.loop):
             continue
-        if _is_bent(run, effect) or is_chain(run, effect) or _is_shared(run, evidence, effect):
+        if is_bent(run, effect) or is_chain(run, effect) or _is_shared(run, evidence, effect):
             continue
         doubts = evidence.best(effect.sources, passes)
         if doubts is not None:
@@ -72,11 +72,6 @@ def _only_backward(run: Run, effect: fx.Keep, passes: frozenset[Source]) -> Met[
 def _waits(backward: Event, kept: Event, loop: Loop) -> bool:
     """Does it run after a loop, or only in some of the iterations in which something is kept?"""
     return loop not in backward.loops or not backward.branches.items() <= kept.branches.items()
-
-
-def _is_bent(run: Run, effect: fx.Keep) -> bool:
-    """Is something else than a weighted sum computed of what is kept? That may need all of it."""
-    return any(effect.phi in run.provenance.ancestors(bend.sources) for bend in run.effects(fx.Bend))
 
 
 def _is_shared(run: Run, evidence: Evidence, effect: fx.Keep) -> bool:

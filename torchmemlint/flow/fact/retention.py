@@ -96,6 +96,8 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         elif effect.phi in evidence.differentiated_in and effect.how is not How.CACHE:
             inside = effect.loop in evidence.differentiated_in[effect.phi]
             fate = Fate.EACH if inside else Fate.LATER
+            if fate is Fate.EACH and _is_of_few(run, event, effect):
+                continue
             if fate is Fate.EACH and (
                 is_refilled(effect.point.site) or (not any(steps) and _is_looked_through(run, effect.loop))
             ):
@@ -111,7 +113,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             doubts |= {Doubt.GIVEN if is_looked_at else Doubt.READER}
         if fate in (Fate.NEVER, Fate.UNKNOWN) and (_is_one_pass(run, effect) or _is_of_inputs(run, evidence, effect)):
             continue
-        if spent and _within_a_step(steps, event, effect):
+        if spent and (_within_a_step(steps, event, effect) or _is_bounded(run, effect)):
             continue
         if _is_emptied(effect, fate):
             doubts |= {Doubt.RESET}
@@ -186,6 +188,25 @@ def _is_argument(place: Place) -> bool:
     """Is it a part of what a method is given: a tensor that it works on in place, a list that it fills?"""
     holder, _ = place
     return holder is not None and type(root(holder)) is Input
+
+
+def _is_of_few(run: Run, event: Event, effect: fx.Keep) -> bool:
+    """Is a sum replaced, and differentiated under a test alone: does it bring together what a few iterations made?"""
+    if effect.how is not How.SUM or effect.reset is Reset.NEVER or is_bent(run, effect):
+        return False
+    through = [e for e, one in run.met(fx.Differentiate) if effect.phi in run.provenance.ancestors(one.sources)]
+    return bool(through) and not any(e.branches.items() <= event.branches.items() for e in through)
+
+
+def is_bent(run: Run, effect: fx.Keep) -> bool:
+    """Is something else than a weighted sum computed of what is kept? That may need all of it."""
+    return any(effect.phi in run.provenance.ancestors(bend.sources) for bend in run.effects(fx.Bend))
+
+
+def _is_bounded(run: Run, effect: fx.Keep) -> bool:
+    """Does what holds it keep only a few: a deque with a limit? Of spent graphs, that is nothing."""
+    holder, _ = effect.place
+    return holder is not None and run.state.heap.get(holder, Special.BOUNDED) is not None
 
 
 def _is_emptied(effect: fx.Keep, fate: Fate) -> bool:

@@ -58,8 +58,8 @@ class Sequence:
         return found
 
     def _stays(self, source: Source, loop: Loop) -> bool:
-        """Is it the same object in every iteration of a loop?"""
-        if type(source) is Phi and source.loop is loop:
+        """Is it the same object in every iteration of a loop? A phi stands for what it comes from, which may be."""
+        if type(source) is Phi:
             return False
         return root(source) not in self._run.provenance.made_in(loop)
 

@@ -197,6 +197,10 @@ def _is_neutral(known: Contracts, context: Ref) -> bool:
 def _enter_generator(site: CallSite, target: Object) -> Value:
     """Run a function of `contextmanager` up to its yield: the block runs in the mode that stands there."""
     value = site.iterate(of(target))
+    for places in site.frame.writes.values():  # what stands after its yield may change what it has added
+        for note in (note for notes in places.values() for note in notes):
+            if site.point.site in note.point.chain():
+                note.boxes = frozenset()
     mode = _mode_of_yield(site, target)
     if mode is not Mode.CALLER:
         site.state.mode = mode

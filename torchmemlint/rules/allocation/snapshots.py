@@ -22,13 +22,14 @@ from torchmemlint.flow.ir.ops import (
     GetAttribute,
     GetItem,
     Load,
+    Make,
     Op,
     Operate,
     Remove,
     SetAttribute,
     SetItem,
 )
-from torchmemlint.flow.ir.places import ComputedKey, Temp
+from torchmemlint.flow.ir.places import ComputedKey, SliceKey, Temp
 from torchmemlint.immutable import immutable
 
 _ORDERS = frozenset({"<", ">", "<=", ">="})
@@ -73,6 +74,8 @@ def collected(formula: Formula) -> Iterator[Collected]:
         state, clone = _copied(formula, op)
         on_host = state is None and (state := _brought(formula, op)) is not None
         kept = [one for one in flow.following(op) if not isinstance(one, Collect)]
+        if len(kept) == 1 and isinstance(kept[0], Make):  # beside a score, say
+            kept = flow.following(kept[0])
         around = list(layout.loops(op))
         if state is None or len(kept) != 1 or not (around or _repeats(formula, layout, op)):
             continue
@@ -140,6 +143,8 @@ def _shrinks(formula: Formula, box: str, *, begun_anew: bool) -> bool:
                 if begun_anew and one.function.name != "__init__":
                     return True
                 made = one.flow.made.get(op.src)
+                if isinstance(made, GetItem) and isinstance(made.key, SliceKey) and one.flow.path(made.base) == box:
+                    return True
                 if isinstance(made, Call | CallMethod) and one.spelled(made).endswith(_BOUNDED):
                     return True
     return False
