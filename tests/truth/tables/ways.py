@@ -37,6 +37,16 @@ WAY: dict[str, dict[str, Way]] = {
         "append walrus": Way("{t}.append(latest := {v})"),
         "append tuple": Way("{t}.append((x.size(0), {v}))", fold="sum(e[1] for e in {t})"),
         "append dict": Way('{t}.append({"loss": {v}})', fold='sum(e["loss"] for e in {t})'),
+        "append, then fill": Way(
+            "filled({t}, {v})",
+            top=(
+                "def filled(store, value):",
+                "    entry = {}",
+                "    store.append(entry) #@put",
+                '    entry["loss"] = value',
+            ),
+            fold='sum(e["loss"] for e in {t})',
+        ),
         "append partial": Way("{t}.append(functools.partial(float, {v}))", fold="sum(e.args[0] for e in {t})"),
         "helper": Way("push({t}, {v})", top=("def push(store, value):", "    store.append(value) #@put")),
         "helper returns": Way(
