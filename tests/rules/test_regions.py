@@ -105,3 +105,60 @@ def loss_of(scores, x, model, criterion):
     (one,) = check_text(helper, tmp_path / "helper.py", CODES, Project(tmp_path))
     assert one.confidence is Confidence.CERTAIN
     assert changes(one) == [wanted]
+
+
+TAGGER = """
+import torch
+
+
+class Tagger:
+    def __init__(self, first, second):
+        self.first = first
+        self.second = second
+
+    def predict(self, x):
+        coarse = self.first(x)
+        size = coarse.argmax(1).float().mean()
+        print(size.item())
+        fine = self.second(x * size)
+        return coarse, fine
+"""
+MADE = """
+import torch
+from torch import nn
+from helper import Tagger
+
+first = nn.Sequential(nn.Linear(64, 256), nn.Tanh(), nn.Linear(256, 64)).cuda()
+second = nn.Sequential(nn.Linear(64, 256), nn.Tanh(), nn.Linear(256, 64)).cuda()
+"""
+EVALUATING = """
+first.eval()
+second.eval()
+tagger = Tagger(first, second)
+for x in torch.randn(10, 32, 64, device="cuda"):
+    coarse, fine = tagger.predict(x)
+    print(coarse.argmax(1).tolist(), fine.argmax(1).tolist())
+"""
+ANSWERING = """
+tagger = Tagger(first, second)
+
+
+def answer(x, send):
+    send(tagger.predict(x))
+"""
+TRAINING = """
+tagger = Tagger(first, second)
+optimizer = torch.optim.SGD(first.parameters(), lr=0.1)
+for x in torch.randn(10, 32, 64, device="cuda"):
+    optimizer.zero_grad()
+    tagger.predict(x)[0].square().mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("others", "wanted"), [(ANSWERING, "@torch.no_grad()"), (TRAINING, "with torch.no_grad():")])
+def test_waste_of_one_run_is_no_need_of_another_that_leaves_it_open(tmp_path: Path, others: str, wanted: str) -> None:
+    for name, text in (("helper", TAGGER), ("main", MADE + EVALUATING), ("others", MADE + others)):
+        (tmp_path / f"{name}.py").write_text(text)
+    found = check_text(TAGGER, tmp_path / "helper.py", CODES, Project(tmp_path))
+    assert [changes(one) for one in found] == [[wanted]]

@@ -38,15 +38,24 @@ def tidied(text: str, replacements: tuple[Replacement, ...], formatting: Formatt
 
 
 def _quoted_alike(text: str, replacements: tuple[Replacement, ...]) -> tuple[Replacement, ...]:
-    """The replacements with the quotes that most strings of the file have."""
+    """The replacements with the quotes that most strings of their rows have, or else of the file."""
     if any(_QUOTED.search(one.content) for one in replacements):
-        quotes = Counter(found[1] for found in _STRING.finditer(text))
-        if quotes["'"] > quotes['"']:
-            replacements = tuple(
-                replace_fields(one, content=_singly_quoted(one.content, text[one.start : one.end]))
-                for one in replacements
-            )
+        replacements = tuple(
+            replace_fields(one, content=_singly_quoted(one.content, text[one.start : one.end]))
+            if _is_single(text[text.rfind("\n", 0, one.start) + 1 : one.start], text)
+            else one
+            for one in replacements
+        )
     return replacements
+
+
+def _is_single(before: str, text: str) -> bool:
+    """Are most strings in single quotes, in what stands before something in its row, or else in the text?"""
+    for part in (before, text):
+        quotes = Counter(found[1] for found in _STRING.finditer(part))
+        if quotes["'"] != quotes['"']:
+            return quotes["'"] > quotes['"']
+    return False
 
 
 def _singly_quoted(text: str, before: str) -> str:
@@ -143,7 +152,8 @@ class _Habits:
     @classmethod
     def of(cls, found: Sequence[Statement], text: str, formatting: Formatting, usual: int) -> _Habits:
         """Read off the statements of a file; a length that the project says stands."""
-        longest = 0 if formatting.is_said else max(map(columns, text.split("\n")))
+        rows = [row for row in text.split("\n") if not row.lstrip().startswith("#")]
+        longest = 0 if formatting.is_said else max(map(columns, rows), default=0)
         longest = max(longest, _LONGEST) if longest >= _LONG else longest
         broken = [one for one in found if one.leaves and "\n" in one.text(text)]
         formatted = sum(_layout_of(one, text, formatting) is not None for one in broken)

@@ -6,12 +6,13 @@ rules have found of it is not told again.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from torchmemlint.doubts import Claim, Confidence, Doubt, is_guess, is_sure, ordered
-from torchmemlint.findings import Evidence, Finding, Fix, Severity, Span
+from torchmemlint.findings import Edit, Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.domain.manners import How, Remark, Stored
 from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.fact.place import Place
@@ -25,6 +26,7 @@ from torchmemlint.rules.guarding import without_gradients
 from torchmemlint.rules.listed import whole
 from torchmemlint.rules.regions import merged
 from torchmemlint.rules.told import Told
+from torchmemlint.syntax import statements
 
 _KEPT = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106", "TML701"})
 _WASTED = frozenset({"TML201", "TML203", "TML206"})
@@ -46,6 +48,7 @@ _HELD = {  # what happens at the place of a finding
 }
 CODES = _KEPT | _WASTED | _APART
 _TELL_OF_WASTED = _WASTED | {"TML202", "TML207"}
+_NAME = re.compile(r"\w+")
 _NO_END = 1_000_000_000  # column
 
 
@@ -79,9 +82,37 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
                 told.all[number] = replace(one, doubts=ordered(report.doubts))
     told_of = list(zip((told.all[number] for number in found), reports, strict=True))
     shown = [report.case for finding, report in told_of if finding.confidence is not Confidence.POSSIBLE]
-    yield from (finding for case, finding in told_apart if not any(_asks_in_vain(case, other) for other in shown))
+    asked = [case for case, _ in told_apart if any(_asks_in_vain(case, other) for other in shown)]
+    yield from (finding for case, finding in told_apart if case not in asked)
     yield from (finding for finding, told in told_of if told.case.code in _KEPT)
-    yield from merged((finding, told) for finding, told in told_of if told.case.code in _WASTED)
+    passes = [(finding, told) for finding, told in told_of if told.case.code in _WASTED]
+    for finding in merged(passes):
+        own = {told.case for _, told in passes if told.span == finding.span}
+        idle = [Told(facts, case) for case in asked if any(_asks_in_vain(case, other) for other in own)]
+        yield replace(finding, fix=finding.fix and _without_asking(finding.fix, idle))
+
+
+def _without_asking(fix: Fix, idle: Sequence[Told]) -> Fix:
+    """A fix of a pass that also removes the argument which asked in vain for what the fix does."""
+    edits = dict.fromkeys(edit for told in idle if _is_covered(told, fix) for edit in _asking(told))
+    if not fix.edits or not edits:
+        return fix
+    return replace(fix, edits=(*fix.edits, *edits), narrower=fix.narrower and _without_asking(fix.narrower, idle))
+
+
+def _asking(told: Told) -> tuple[Edit, ...]:
+    return told.call.without("volatile") if told.call is not None else ()
+
+
+def _is_covered(told: Told, fix: Fix) -> bool:
+    """Does a fix cover the function, or a statement that takes what the one assigns which asks in vain?"""
+    if any(edit.content.lstrip().startswith("@") for edit in fix.edits):
+        return True
+    source = told.facts.source
+    assigned = statements.assigned(statements.innermost(source.statements, told.span, source.rows))
+    rows = {edit.span.start.row for edit in fix.edits if "import" not in edit.content}
+    taken = " ".join(source.rows[row - 1] for row in range(min(rows, default=1), max(rows, default=0) + 1))
+    return not assigned.isdisjoint(_NAME.findall(taken))
 
 
 def _claim(case: Case) -> Claim:

@@ -112,24 +112,16 @@ def _goes_on(run: list[Told], row: int) -> bool:
     statement = statements.innermost(source.statements, first, source.rows)
     if any(told.case.reason not in (Reason.DETACHED, Reason.READ) for told in run) or statement is None:
         return False
-    made, passes = _assigned(statement), {told.statement.start.row for told in run}
+    made, passes = statements.assigned(statement), {told.statement.start.row for told in run}
     torch = {name for name, qualified in facts.program.imported.items() if qualified == "torch"}
     for one in statements.behind(source.statements, first, source.rows):
         if one.lineno >= row:
             return one.lineno == row
         computes = isinstance(one, ast.Assign) and _is_computed(one.value, made, torch)
-        if not _assigned(one) or not (computes or one.lineno in passes):
+        if not statements.assigned(one) or not (computes or one.lineno in passes):
             return False
-        made |= _assigned(one)
+        made |= statements.assigned(one)
     return False
-
-
-def _assigned(statement: ast.stmt) -> set[str]:
-    """Return the variables that a statement assigns; none if it assigns anything else."""
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
-    parts = [one for target in targets for one in (target.elts if isinstance(target, ast.Tuple) else [target])]
-    names = {one.id for one in parts if isinstance(one, ast.Name)}
-    return names if len(names) == len(parts) else set()
 
 
 def _is_computed(value: ast.expr, made: set[str], torch: set[str]) -> bool:

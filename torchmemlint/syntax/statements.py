@@ -87,6 +87,14 @@ def innermost(statements: Iterable[ast.stmt], place: Span, rows: Sequence[str]) 
     return None if not found or (inner is not None and place.start >= _begin(inner, rows)) else found[-1]
 
 
+def assigned(statement: ast.stmt | None) -> set[str]:
+    """The variables that a statement assigns; none if it assigns anything else."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    parts = [one for target in targets for one in (target.elts if isinstance(target, ast.Tuple) else [target])]
+    names = {one.id for one in parts if isinstance(one, ast.Name)}
+    return names if len(names) == len(parts) else set()
+
+
 def is_compound(statement: ast.stmt) -> bool:
     """Has it blocks?"""
     return isinstance(statement, ast.Match) or _first(statement) is not None

@@ -20,7 +20,7 @@ from torchmemlint.flow.fact.entries import mentions
 from torchmemlint.flow.fact.judgement import outcome, overwriting
 from torchmemlint.flow.fact.outcomes import Backward, Case, Forward, Outcome, seen_once, surer
 from torchmemlint.flow.fact.place import Place
-from torchmemlint.flow.fact.wasting import placed
+from torchmemlint.flow.fact.wasting import told
 from torchmemlint.flow.ir.ops import Unit
 from torchmemlint.flow.ir.reaching import forget
 from torchmemlint.flow.names.elsewhere import Elsewhere
@@ -226,11 +226,8 @@ class Cases:
                 yield from self._where_kept(case, path, pulse)
             yield from (case for case in one.unneeded if not self._is_needed(case.place, pulse))
             yield from one.noted
-            for waste in one.wasted:
-                if any(call.path == path for call in waste.calls):
-                    found = placed(waste, one, outcomes, lambda call: self._is_used(call, pulse))
-                    if found is not None:
-                        yield from self._as_called(found, waste.entry, path, pulse)
+        for case, method in told(outcomes, path, lambda call: self._is_used(call, pulse)):
+            yield from self._as_called(case, method, path, pulse)
 
     def _as_called(self, case: Case, method: str, path: Path, pulse: Callable[[], None] | None) -> Iterator[Case]:
         """Yield a waste in a method that nothing was seen to call, unless all who call one of its name prevent it."""

@@ -163,7 +163,7 @@ def outcome(
         ),
         tuple(built_loaders(places, loaders.values())),
         frozenset(map(places.of, used)),
-        frozenset(places.of(site) for run in passes for site in run.unsettled()),
+        frozenset(tuple(map(places.of, chain)) for run in passes for chain in run.unsettled()),
         frozenset(tuple(map(places.of, p.point.chain())) for run in passes if run.run.cut for p in run.untold()),
         frozenset(places.of_span(f.unit, f.span) for f in ahead(engine, seen)),
         frozenset(map(places.of, needing_gradients)),

@@ -165,7 +165,7 @@ class Outcome:
     noted: tuple[Case, ...] = ()  # what is remarkable by itself, done past autograd, or kept without a graph
     built: tuple[Built, ...] = ()  # loaders
     used: frozenset[Place] = frozenset()  # calls that led to passes that are differentiated
-    open: frozenset[Place] = frozenset()  # calls that led to passes which nothing shows to be waste
+    open: frozenset[tuple[Place, ...]] = frozenset()  # calls that led to each pass which nothing shows to be waste
     cut: frozenset[tuple[Place, ...]] = frozenset()  # those of each such pass in a run that was not followed to its end
     ahead: frozenset[Place] = frozenset()  # functions that such a run may call where it was not followed
     needing: frozenset[Place] = frozenset()  # what differentiates, may do so, or computes with a graph of its caller

@@ -141,14 +141,14 @@ class Passes:
         """Yield the operations that led to a differentiated pass, or to a call that may be one."""
         return (op for source, point in self._begun() if self.is_needed(source) for op in point.chain())
 
-    def unsettled(self) -> Iterator[Op]:
-        """Yield the operations that led to a pass which may need its graph, for all that was seen."""
+    def unsettled(self) -> Iterator[tuple[Op, ...]]:
+        """Yield the operations that led to each pass which may need its graph, for all that was seen."""
         for one in self.all:
             if one.reason is None:
-                yield from one.point.chain()
+                yield tuple(one.point.chain())
         for source, point in self._begun():
             if self.teaching.idle.get(source) and self.evidence.is_differentiated(source):
-                yield from point.chain()
+                yield tuple(point.chain())
 
     def _begun(self) -> Iterator[tuple[Source, Point]]:
         """Yield what (may) begin graphs, and where."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from torchmemlint.rules.arguments import WrittenCall, call_at
 from torchmemlint.rules.separating import place_of
@@ -25,6 +25,33 @@ def loaders_alike(told: Told) -> Iterator[WrittenCall]:
             call = call_at(facts, source.span_of(place_of(made)))
             if call is not None:
                 yield call
+
+
+def workers_beside(told: Told) -> str:
+    """Return the number of workers that other loaders are given, as it is written; "" without one, or if they differ.
+
+    It is a number that all of the file have, or a name that those have which are made before, around this one.
+    """
+    source = told.facts.source
+    if told.call is None:
+        return ""
+    callee = told.call.callee
+    heads = statements.around(source.statements, told.span, source.rows)
+    blocks = (source.statements, *(block for head in heads for block in statements.blocks(head)))
+    before = [one for block in blocks for head in heads if head in block for one in block[: block.index(head)]]
+    near = {*_workers([one for one in before if not statements.is_compound(one)], callee)}
+    found = near or {one for one in _workers(source.statements, callee) if one.isdecimal()}
+    return next(iter(found)) if len(found) == 1 and not found & {"", "0"} else ""
+
+
+def _workers(within: Iterable[ast.stmt], callee: str) -> Iterator[str]:
+    """Yield the numbers of workers that calls of this name are given; "" for what is no number and no name."""
+    for node in (node for one in within for node in ast.walk(one)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == callee:
+            for one in node.keywords:
+                if one.arg == "num_workers":
+                    text = ast.unparse(one.value)
+                    yield text if text.replace(".", "").isidentifier() or text.isdecimal() else ""
 
 
 def _made(statement: ast.stmt | None) -> ast.Call | None:

@@ -8,12 +8,13 @@ from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.flow.fact.details import Feeding
 from torchmemlint.rules.arguments import shown
 from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.loading.alike import workers_beside
 from torchmemlint.rules.told import Told
 from torchmemlint.source.loading import is_notebook
 from torchmemlint.syntax import statements
 from torchmemlint.syntax.text import shortened
 
-WORKERS = 4  # what the fix asks for; the right number depends on the machine and the data
+WORKERS = 4  # what the fix asks for if no loader beside it does; the right number depends on the machine and the data
 
 
 class LoaderWithoutWorkers(TellingRule):
@@ -38,12 +39,13 @@ class LoaderWithoutWorkers(TellingRule):
 
 def _fix(told: Told, given: str) -> Fix:
     """Ask for workers where the call says nothing of them: a number that is written, 0 too, is somebody's decision."""
-    title = f"Pass `num_workers={WORKERS}`"
+    workers = workers_beside(told) or str(WORKERS)
+    title = f"Pass `num_workers={workers}`"
     if told.call is None or given or told.about(Feeding).given:
         return Fix(title, Applicability.HINT)
     if _runs_on_import(told):
         return Fix(f'{title}, and create the loader below `if __name__ == "__main__":`', Applicability.HINT)
-    return Fix(title, Applicability.UNSAFE, told.call.adding(f"num_workers={WORKERS}"))
+    return Fix(title, Applicability.UNSAFE, told.call.adding(f"num_workers={workers}"))
 
 
 def _runs_on_import(told: Told) -> bool:
