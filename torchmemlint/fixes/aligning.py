@@ -44,7 +44,8 @@ def broken_at_commas(statement: Statement, text: str, limit: int) -> Iterator[Re
                 yield Replacement(statement.end, statement.end, ")")
                 aligned[opening] = _blank(before + text[first.start : opening.start]) + " "
             elif opening not in aligned:
-                aligned[opening] = before if _ends_row(opening, text) else _behind(opening, first, before, text)
+                is_continued = _ends_row(opening, text) or brackets.get(first) is opening
+                aligned[opening] = before if is_continued else _behind(opening, first, before, text)
             before = aligned[opening]
             yield Replacement(leaves[at].end, leaves[at + 1].start, f"\n{before}")
             leaves = leaves[at + 1 :]

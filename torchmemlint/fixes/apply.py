@@ -21,7 +21,9 @@ from torchmemlint.syntax.patterns import too_deep
 from torchmemlint.syntax.text import parse_with_libcst
 
 # What is not told beside others: that something has no effect, where the pass is reported that it was meant for.
-_STANDS_FOR = {"TML202": frozenset({"TML201", "TML203", "TML206"})}
+_OF_PASSES = frozenset({"TML201", "TML203", "TML206"})
+_STANDS_FOR = {"TML202": _OF_PASSES}
+_OF_GRAPHS = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106", "TML701"})  # that are kept
 
 _ALLOWED = "made with `--unsafe-fixes`"
 
@@ -125,6 +127,10 @@ def _round(
     if not waiting:
         return [], refused, (text, findings)
     trial = _Trial(text, findings, recheck, arriving, formatting, tested, unsafe=unsafe)
+    later: list[_Candidate] = []
+    if any(candidate.finding.code in _OF_PASSES for candidate in waiting):  # then nothing may be left to detach
+        later = [candidate for candidate in waiting if candidate.finding.code in _OF_GRAPHS]
+        waiting = [candidate for candidate in waiting if candidate.finding.code not in _OF_GRAPHS]
     while waiting:
         chosen = set(compatible([candidate.replacements for candidate in waiting]))
         kept: list[_Candidate] = []
@@ -139,6 +145,8 @@ def _round(
                 waiting.append(_Candidate.of(one.finding, one.others, text, index))
             else:
                 refused.append((one.finding, why))
+        if not waiting:
+            waiting, later = later, []
     return [], refused, (text, findings)
 
 

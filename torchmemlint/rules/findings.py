@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from torchmemlint.amounts import Amount
 from torchmemlint.doubts import OF_WORTH, Doubt, ordered
-from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
+from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Position, Severity, Span
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.rules.base import Rule
@@ -115,7 +115,18 @@ def call_method(site: Site, method: str) -> tuple[Edit, ...]:
     atoms = cst.Name | cst.Attribute | cst.Call | cst.Subscript | cst.List | cst.Dict | cst.ListComp
     if isinstance(node, atoms):
         return (Edit(Span(span.end, span.end), f".{method}()"),)
+    if _closes_at_once(node):
+        behind = Position(span.end.row, span.end.column + 1)
+        return (Edit(Span(behind, behind), f".{method}()"),)
     return (Edit(Span(span.start, span.start), "("), Edit(Span(span.end, span.end), f").{method}()"))
+
+
+def _closes_at_once(node: cst.CSTNode) -> bool:
+    """Has an expression brackets of its own, the inner one right behind it?"""
+    match getattr(node, "rpar", ()):
+        case [cst.RightParen(whitespace_before=cst.SimpleWhitespace(value="")), *_]:
+            return True
+    return False
 
 
 def _is_number(node: cst.BaseExpression) -> bool:

@@ -179,6 +179,12 @@ def _checkpoint(site: CallSite) -> Value:
     return given
 
 
+def _data_parallel(site: CallSite) -> Value:
+    """`data_parallel(module, inputs)`: runs copies of the module on parts of the inputs, and joins what they give."""
+    arguments = Arguments([site.value(1, "inputs")])
+    return site.machine.call(site.frame, site.state, site.value(0, "module"), arguments, site.point)
+
+
 def _functional(site: CallSite) -> Value:
     """`functional_call(module, parameters, args)`: runs the module with these parameters in place of its own."""
     given = sources_of(site.state, [site.value(1, "parameter_and_buffer_dicts")])
@@ -215,6 +221,7 @@ FUNCTIONS: dict[str, Model] = {
     "torch.nn.Parameter": _parameter,
     "torch.nn.parameter.Parameter": _parameter,
     "torch.utils.checkpoint.checkpoint": _checkpoint,
+    "torch.nn.parallel.data_parallel": _data_parallel,
     **dict.fromkeys(autograd.names("functional-call"), _functional),
     **{name: partial(files.read, qualified=name) for name in checkpoints.LOADERS},
     "torch.save": _tensors_kept,
