@@ -382,6 +382,90 @@ def test_workers_come_with_all_that_makes_them_worth_it() -> None:
     assert fixed(before).text == LOADING.format(loader="    loader = DataLoader(data, num_workers=4, pin_memory=True)")
 
 
+def test_what_is_made_of_loaders_is_given_no_argument_of_theirs() -> None:
+    before = """
+import torch
+from torch.utils.data import DataLoader
+from torchvision.datasets import ImageFolder
+
+
+def main(model, optimizer, steps):
+    some = iter(DataLoader(ImageFolder("a"), num_workers=4))
+    others = iter(DataLoader(ImageFolder("b"), num_workers=4))
+    for step in range(steps):
+        x, y = next(some)
+        z, _ = next(others)
+        optimizer.zero_grad()
+        loss = (model(x.cuda(non_blocking=True)) - model(z.cuda(non_blocking=True))).mean()
+        loss.backward()
+        optimizer.step()
+"""
+    assert fixed(before).text == before.replace("num_workers=4", "num_workers=4, pin_memory=True")
+
+
+def test_a_loader_gets_as_many_workers_as_those_beside_it() -> None:
+    beside = "    other = DataLoader(ImageFolder(path), num_workers={})\n    loader = DataLoader(data{})"
+    for number, wanted in (("2", "2"), ("path.workers", "path.workers"), ("len(path)", "4"), ("0", "4")):
+        before = LOADING.format(loader=beside.format(number, ""))
+        found = [
+            one
+            for one in check(before)
+            if one.code == "TML401" and "DataLoader(data" in one.statement.text(before.splitlines())
+        ]
+        assert [edit.content for one in found for edit in one.fix.edits] == [f", num_workers={wanted}"]
+
+
+VOLATILE = """
+import torch
+from torch.autograd import Variable
+
+
+def work(model, optimizer, batches, show):
+    for x, y in batches:
+        optimizer.zero_grad()
+        (model(x) - y).mean().backward()
+        optimizer.step()
+        other = Variable(y, volatile=True)
+        inputs = Variable(x{asked})
+        {body}
+        show(other)
+"""
+
+
+def test_what_asks_in_vain_goes_with_the_fix_that_does_it() -> None:
+    body = "show(model(inputs).argmax(1).tolist())"
+    after = f"with torch.no_grad():\n            {body}"
+    before = VOLATILE.format(asked=", volatile=True", body=body)
+    assert fixed(before).text == VOLATILE.format(asked="", body=after)
+
+
+def test_what_is_kept_is_not_detached_if_its_pass_records_no_graph() -> None:
+    before = """
+import torch
+from torch import nn
+
+
+class Maker:
+    def __init__(self):
+        self.net = nn.Sequential(nn.Linear(512, 4096), nn.ReLU(), nn.Linear(4096, 512)).cuda()
+
+    def make(self, batches):
+        self.net.eval()
+        made = []
+        for x in batches:
+            made.append(self.net(x))
+        self.made = torch.cat(made)
+
+
+maker = Maker()
+maker.make(torch.randn(100, 32, 512, device="cuda"))
+print(maker.made.argmax(1).tolist())
+"""
+    after = fixed(before).text
+    assert "no_grad" in after
+    assert "detach" not in after
+
+
 BUFFERS = """
 import argparse
 

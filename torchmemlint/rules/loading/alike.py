@@ -19,6 +19,8 @@ def loaders_alike(told: Told) -> Iterator[WrittenCall]:
     block = statements.block_of(source.statements, told.span, source.rows)
     own = statements.innermost(source.statements, told.span, source.rows)
     wanted = _made(own)
+    if wanted is not None and source.span_of(place_of(wanted)) != told.span:
+        return  # the statement assigns what something else makes of the loader
     for one in block:
         made = _made(one)
         if one is not own and made is not None and wanted is not None and _manner(made) == _manner(wanted):
