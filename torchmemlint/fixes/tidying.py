@@ -40,22 +40,20 @@ def tidied(text: str, replacements: tuple[Replacement, ...], formatting: Formatt
 def _quoted_alike(text: str, replacements: tuple[Replacement, ...]) -> tuple[Replacement, ...]:
     """The replacements with the quotes that most strings of their rows have, or else of the file."""
     if any(_QUOTED.search(one.content) for one in replacements):
+        usual = _is_single(text, otherwise=False)
         replacements = tuple(
             replace_fields(one, content=_singly_quoted(one.content, text[one.start : one.end]))
-            if _is_single(text[text.rfind("\n", 0, one.start) + 1 : one.start], text)
+            if _is_single(text[text.rfind("\n", 0, one.start) + 1 : one.start], otherwise=usual)
             else one
             for one in replacements
         )
     return replacements
 
 
-def _is_single(before: str, text: str) -> bool:
-    """Are most strings in single quotes, in what stands before something in its row, or else in the text?"""
-    for part in (before, text):
-        quotes = Counter(found[1] for found in _STRING.finditer(part))
-        if quotes["'"] != quotes['"']:
-            return quotes["'"] > quotes['"']
-    return False
+def _is_single(text: str, *, otherwise: bool) -> bool:
+    """Are most strings of a text in single quotes?"""
+    quotes = Counter(found[1] for found in _STRING.finditer(text))
+    return otherwise if quotes["'"] == quotes['"'] else quotes["'"] > quotes['"']
 
 
 def _singly_quoted(text: str, before: str) -> str:
