@@ -53,7 +53,7 @@ class Doubt(enum.Enum):
     HEAD = "the class of the network was not seen: it may already compute only the logits that are used"
     INTENDED = "the later read may want the new value"
     LITTLE = "saves less than 64 KiB, by the sizes in the source"
-    SIZE = "only worth a change for large tensors, and the size was not seen"
+    SIZE = "only worth a change where much is at stake, and nothing in the source shows that it is"
     UNSEEN_INPUT = "a caller that was not seen decides whether the argument has a graph"
     CHOICE = "a value decides what is stored there: it may be something else"
     COLLECTED = "the garbage collector may run often enough to free the memory in time"

@@ -46,6 +46,8 @@ IMAGES = {
     "STL10": (3, 96, 96),
     "USPS": (1, 16, 16),
 }
+# What makes them larger, as networks for larger images need it.
+ENLARGING = frozenset({"RandomResizedCrop", "RandomSizedCrop", "Resize", "Scale", "v2"})
 # What may give them another shape.
 RESIZING = frozenset(
     "CenterCrop FiveCrop Grayscale Pad RandomCrop RandomResizedCrop RandomSizedCrop Resize Scale TenCrop v2".split()

@@ -38,6 +38,7 @@ _APART = frozenset(  # worded by their rules, and told whatever else is found
         "TML510 TML511 TML512 TML601 TML602 TML603 TML605 TML702 TML801 TML802 TML803 TML804 TML805 TML806 TML807"
     ).split()
 )
+_OF_CHECKPOINTS = frozenset({"TML504", "TML506"})
 _HELD = {  # what happens at the place of a finding
     "TML101": "added up here",
     "TML102": "stored here",
@@ -62,6 +63,7 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     told_apart = [(case, finding) for case in wanted if case.code in _APART and (finding := _tell(Told(facts, case)))]
     growing = {case.place for case, _ in told_apart if case.code == "TML112"}  # the graph that is needed for nothing
     told_apart = [(case, one) for case, one in told_apart if case.code != "TML105" or case.place not in growing]
+    told_apart = [*_one_for_each_checkpoint(told_apart)]
     apart = [finding for _, finding in told_apart]
     others = [finding for finding in (*before, *apart) if finding.code in _KEPT | _TELL_OF_WASTED]
     told = _Findings(others)
@@ -113,6 +115,18 @@ def _is_covered(told: Told, fix: Fix) -> bool:
     rows = {edit.span.start.row for edit in fix.edits if "import" not in edit.content}
     taken = " ".join(source.rows[row - 1] for row in range(min(rows, default=1), max(rows, default=0) + 1))
     return not assigned.isdisjoint(_NAME.findall(taken))
+
+
+def _one_for_each_checkpoint(told: list[tuple[Case, Finding]]) -> Iterator[tuple[Case, Finding]]:
+    """Yield all but what is found of a checkpoint where something surer, or worse, is found of the same one."""
+    of_one: dict[Place, list[tuple[Case, Finding]]] = {}
+    for one in told:
+        if one[0].code in _OF_CHECKPOINTS:
+            of_one.setdefault(one[0].place, []).append(one)
+        else:
+            yield one
+    for some in of_one.values():
+        yield min(some, key=lambda one: (-one[1].confidence.rank, -one[1].severity.rank, one[0].code))
 
 
 def _claim(case: Case) -> Claim:

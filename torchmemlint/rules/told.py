@@ -80,9 +80,10 @@ class Told:
         severity: Severity | None = None,
         fix: Fix | None = None,
         hint: str = "",
+        doubts: Iterable[Doubt] = (),
     ) -> Finding:
         """The finding that a rule makes of it; `hint` says what to do where no edits are offered."""
-        amount, doubts = self.case.amount, self.doubts
+        amount, doubts = self.case.amount, self.doubts.union(doubts)
         severity = severity or (Severity.ADVICE if self.case.advice else None)
         fix = Fix(hint, Applicability.HINT) if hint else fix
         return report(

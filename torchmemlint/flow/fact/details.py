@@ -114,6 +114,7 @@ class Loading:
     alone: bool  # is nothing else done with them but that they are read as numbers?
     from_host: bool  # do these files save what they moved to the host first?
     mixed: bool  # is something computed of them and of those of another file?
+    large: bool  # are they known to be copied into much?
 
 
 @immutable()
@@ -193,6 +194,7 @@ class Feeding:
     iterated: Place | None
     again: Place | None  # the loop that repeats that
     moved: Place | None  # where its batches are brought to an accelerator
+    beside: tuple[Place, ...]  # and other parts of these
 
 
 @immutable()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
@@ -11,6 +12,7 @@ from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import Counted, Object, Point, Ref
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.contents import Contents
+from torchmemlint.flow.fact.gains import has_short_epochs, has_small_batches
 from torchmemlint.flow.fact.idling import idle
 from torchmemlint.flow.fact.layers import Builders
 from torchmemlint.flow.fact.loaders import Loader, Number, data, loaders, repeated
@@ -46,6 +48,7 @@ class Fed:
     iterated: Point | None = None
     again: Op | None = None  # the loop that repeats that
     moved: Point | None = None  # where its batches are brought to an accelerator
+    beside: tuple[Point, ...] = ()  # and other parts of these
     otherwise: bool = False  # there are workers, or may be
     copied: tuple[Class, Kept] | None = None  # the data set, and what each worker comes to own a copy of
     doubts: frozenset[Doubt] = frozenset()
@@ -58,8 +61,14 @@ def feeding(engine: Engine, builders: Builders, seen: list[Run], known: Mapping[
     moves: dict[Op, list[Moved]] = {}
     for move in moved:
         moves.setdefault(move.point.chain()[0], []).append(move)
-    for site, some in moves.items():
-        yield from _waiting(site, some)
+    waiting: dict[tuple[Object, Function], Fed] = {}  # the parts of a batch are changed together
+    for site, some in sorted(moves.items(), key=lambda found: found[0].span):
+        for one in _waiting(site, some):
+            first = waiting.setdefault((one.loader.made, site.owner), one)
+            if first is not one and one.moved is not None:
+                beside, doubts = (*first.beside, one.moved), first.doubts & one.doubts
+                waiting[one.loader.made, site.owner] = replace(first, beside=beside, doubts=doubts)
+    yield from waiting.values()
     for loader, otherwise in idle(engine, seen, (one for run in seen for one in loaders(engine, run))):
         if _feeds_others(loader):
             continue
@@ -68,7 +77,7 @@ def feeding(engine: Engine, builders: Builders, seen: list[Run], known: Mapping[
     for loader in known.values():
         own = [move for move in moved if move.loader.made is loader.made]
         if _ought_to_pin(loader, own):  # the batches lie in pageable memory
-            yield Fed("TML402", loader, moved=own[0].point)
+            yield Fed("TML402", loader, moved=own[0].point, doubts=_of_worth(not has_small_batches(loader)))
         workers = loader.workers
         if workers is not None:
             yield from _crowd(loader, workers)
@@ -99,7 +108,13 @@ def _waiting(site: Op, moved: list[Moved]) -> Iterator[Fed]:
     if any(batches_of_its_own(m.loader) and (m.whole or may_be_encoded(site)) for m in moved):
         return
     if all(m.loader.flag("pin_memory", False) or _ought_to_pin(m.loader, [m]) for m in moved):
-        yield Fed("TML403", first.loader, moved=first.point)
+        pins = any(m.loader.flag("pin_memory", False) for m in moved)  # else that is said of the loader
+        worth = pins and not has_small_batches(first.loader)
+        yield Fed("TML403", first.loader, moved=first.point, doubts=_of_worth(worth))
+
+
+def _of_worth(worth: bool) -> frozenset[Doubt]:
+    return frozenset(() if worth else {Doubt.SIZE})
 
 
 def _crowd(loader: Loader, workers: Number) -> Iterator[Fed]:
@@ -126,7 +141,8 @@ def _restarted(engine: Engine, loader: Loader, runs: list[Run], workers: Number)
         return  # graph libraries keep their data in memory, and have loaders of their own
     found = next(filter(None, (repeated(loader, run) for run in runs)), None)
     if found is not None and not any(_is_changed(engine, loader, runs, one) for one in data(loader)):
-        yield Fed("TML404", loader, workers, iterated=found.at, again=found.again)
+        doubts = _of_worth(has_short_epochs(loader, found.again))
+        yield Fed("TML404", loader, workers, iterated=found.at, again=found.again, doubts=doubts)
 
 
 def _copying(builders: Builders, loader: Loader, workers: Number, seen: set[tuple[Class, bool]]) -> Iterator[Fed]:

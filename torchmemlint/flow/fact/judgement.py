@@ -152,7 +152,7 @@ def outcome(
             *skipped(places, engine, done),
             *remembered(places, engine, programs, done),
             *places.served(services(engine, done)),
-            *places.loaded(Loading(done)),
+            *places.loaded(Loading(engine, done)),
             *created(places, engine, programs),
             *doubled(places, programs),
             *kept_on_contexts(places, engine.index, programs),

@@ -14,9 +14,11 @@ from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.provenance import Numbers
 from torchmemlint.flow.domain.refs import Bare, Object, Point, Ref, is_outside, root
 from torchmemlint.flow.domain.values import PLAIN, Value
+from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.files import file_in_program, is_for_ranks, path_given
 from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.fact.weights import weights
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.defuse import definitions, operands
 from torchmemlint.flow.ir.ops import CallMethod, Constant, Function, Op, Operate
@@ -41,6 +43,8 @@ class Load:
     saved: Point | None = None  # where it, or what is computed from it, is saved to another file
     returned: bool = False  # is it given to callers that are not in view?
     adopted: bool = False  # did some of its tensors become parameters as they are?
+    large: bool = False  # are these known to have much of it?
+    small: bool = False  # or to have little?
     own: bool = False  # has the program itself saved it before?
     open: bool = False  # is more done with it than that it is copied, or read as numbers?
     # The runs of it, with where it is copied.
@@ -50,7 +54,8 @@ class Load:
 class Loading:
     """The files that are read in some runs, and where files are saved."""
 
-    def __init__(self, done: Iterable[tuple[Run, Evidence]]) -> None:
+    def __init__(self, engine: Engine, done: Iterable[tuple[Run, Evidence]]) -> None:
+        self._engine = engine
         self.loads: dict[Op, Load] = {}
         self._settled: set[tuple[Function, object]] = set()  # files that a function places or has saved, as written
         self._saved: list[bool] = []  # is it on the host?
@@ -99,7 +104,7 @@ class Loading:
                 file = file_in_program(effect.point.chain(), 0)
                 load.own |= any(file == saved and _is_led_to(event, by) for saved, by in written if file is not None)
         if read:
-            _Fates(run, evidence, read).note()
+            _Fates(self._engine, run, evidence, read).note()
 
     def _read(self, op: Op, name: str) -> Load:
         load = self.loads.get(op)
@@ -113,8 +118,8 @@ class Loading:
 class _Fates:
     """What becomes of what files hold, in one run."""
 
-    def __init__(self, run: Run, evidence: Evidence, read: dict[Point, Load]) -> None:
-        self.run, self.evidence, self.read = run, evidence, read
+    def __init__(self, engine: Engine, run: Run, evidence: Evidence, read: dict[Point, Load]) -> None:
+        self.engine, self.run, self.evidence, self.read = engine, run, evidence, read
 
     def note(self) -> None:
         """Add to the loads what this run shows of them."""
@@ -174,6 +179,9 @@ class _Fates:
                     load.open = True  # the loaded tensors themselves become the parameters
                 elif _has_tensors(self.evidence, receiver, what):
                     load.copied = load.copied or effect.point
+                    size = weights(self.engine, self.run.state, receiver)
+                    load.large |= size.are_large
+                    load.small = size.are_small and not load.large
                     load.to_modules = load.to_modules or not _is_optimizer(receiver, what)
                     for run_, _, read, copies in load.seen:
                         if run_ is run and read.effect.point == point:

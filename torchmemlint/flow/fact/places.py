@@ -172,16 +172,16 @@ class Places:
             if one.name in checkpoints.PUBLISHED and checkpoints.PUBLISHED_ON_HOST in self._sources.text(place.path):
                 continue
             if copied or module or saved or one.returned:
-                mixed = loading.is_mixed(one)
-                found = details.Loading(one.name, copied, module, saved, one.to_modules, not one.open, from_host, mixed)
+                more = one.to_modules, not one.open, from_host, loading.is_mixed(one), one.large
                 unknown = not (copied or module or saved)  # what is only returned may be no tensors at all
                 unknown = unknown or one.name in checkpoints.PUBLISHED  # mostly saved for all, on the host
-                yield Case(place, "TML504", frozenset({Doubt.SIZE} if unknown else ()), about=found)
+                about = details.Loading(one.name, copied, module, saved, *more)
+                yield Case(place, "TML504", frozenset({Doubt.SIZE} if unknown else ()), about=about)
         for left in leftovers(loading.loads.values()):
             load, after = left.load, self.of(left.after) if left.after is not None else None
             places = (self.of(left.copied), self.of(left.last), self.of(left.work), after)
             bound = Bound(left.names, load.on_host, load.as_saved, *places)
-            lasts = left.trains and not load.on_host  # beside what training needs, all the time
+            lasts = left.trains and not load.on_host and not load.small  # beside what training needs, all the time
             yield Case(self.of(load.op), "TML506", frozenset(() if lasts else {Doubt.SIZE}), about=bound)
 
     def fed(self, found: Iterable[Fed]) -> Iterator[Case]:
@@ -202,6 +202,7 @@ class Places:
                 self.first(one.iterated),
                 self.of(one.again) if one.again is not None else None,
                 self.first(one.moved),
+                tuple(self.of(point.chain()[0]) for point in one.beside),
             )
             copied = self._copied(*one.copied, how) if one.copied is not None else None
             if copied is not None and copied.entry.path == copied.cls.path:

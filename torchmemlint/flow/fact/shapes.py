@@ -194,7 +194,7 @@ def after_layer(numbers: Numbers, made: Building, kind: str, given: Shape) -> Sh
 
     def option(position: int, name: str, default: int | None = None) -> int | None:
         temp = argument(made, position, name)
-        return default if temp == NO_TEMP else _single(numbers, temp)
+        return default if temp == NO_TEMP else single(numbers, temp)
 
     if short in _SAME:
         return given
@@ -223,7 +223,7 @@ def after_layer(numbers: Numbers, made: Building, kind: str, given: Shape) -> Sh
     return None
 
 
-def _single(numbers: Numbers, temp: Temp) -> int | None:
+def single(numbers: Numbers, temp: Temp) -> int | None:
     """Return a number, also where it is said once for each axis."""
     made = numbers.flow.made.get(temp)
     if isinstance(made, ops.Make):

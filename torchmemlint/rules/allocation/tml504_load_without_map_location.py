@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchmemlint.doubts import Doubt
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Severity
 from torchmemlint.flow.fact.details import Loading
 from torchmemlint.flow.facts import FileFacts
@@ -26,11 +27,13 @@ class LoadWithoutMapLocation(TellingRule):
         what = "the module" if loading.copied is None and loading.module is not None else "the checkpoint"
         safe = loading.copied is not None and loading.alone
         is_used = loading.copied is None and loading.module is not None  # as it is, where it was put
+        is_brief = _is_doubtful(told.facts, loading)
         return told.finding(
             self,
             f"`{_call(told)}` without `map_location` loads {what} to the device it was saved from",
             [told.here("no `map_location` says where the tensors go"), *_after(told, loading)],
-            severity=Severity.ADVICE if _is_doubtful(told.facts, loading) else None,
+            severity=Severity.ADVICE if is_brief else None,
+            doubts=[Doubt.SIZE] if is_brief and not loading.large else [],
             fix=offered(
                 'Pass `map_location="cpu"`',
                 Applicability.SAFE if safe else Applicability.UNSAFE,

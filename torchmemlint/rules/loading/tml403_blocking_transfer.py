@@ -19,13 +19,15 @@ class BlockingTransfer(TellingRule):
         text = told.brief
         pinning = "" if feeding.pins else " and pin (TML402)"
         memory = "which pins its memory" if feeding.pins else "which should pin its memory (TML402)"
-        edits = tuple(edit for one in moves_alike(told) for edit in one.adding("non_blocking=True"))
+        moves = [*moves_alike(told), *map(told.call_at, feeding.beside)]
+        edits = tuple(edit for one in moves if one is not None for edit in one.adding("non_blocking=True"))
         return told.finding(
             self,
             f"`{text}` blocks until the copy finishes: pass `non_blocking=True`{pinning}",
             [
                 told.link(feeding.loader, f"the batch comes from this `{told.callee_of(feeding.loader)}`, {memory}"),
                 told.here("the batch is copied to the GPU without `non_blocking=True`"),
+                *told.links(feeding.beside, "this part of the batch, too"),
             ],
             fix=offered("Pass `non_blocking=True`", Applicability.SAFE, edits),
         )

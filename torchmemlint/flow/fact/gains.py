@@ -1,0 +1,69 @@
+"""Gains: whether a faster way to load is worth a change, beside the batch or the epoch that it is a part of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from torchmemlint.amounts import MUCH
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.refs import Object
+from torchmemlint.flow.fact.loaders import Loader
+from torchmemlint.flow.fact.numbers import Numbers
+from torchmemlint.flow.ir.control import For
+from torchmemlint.flow.ir.defuse import definitions
+from torchmemlint.flow.ir.ops import Call, Op
+from torchmemlint.flow.ir.places import Spread
+from torchmemlint.knowledge import data_sets
+
+_FLOAT = 4  # bytes
+_HANDFUL = 10  # epochs
+_IN_MEMORY = frozenset({"TensorDataset", *data_sets.IMAGES})
+
+
+def has_small_batches(loader: Loader) -> bool:
+    """Are its batches known to be so small that a copy takes no time?"""
+    size = loader.number("batch_size", 1)
+    names = set(_data_sets(loader))
+    unit = loader.point.chain()[0].owner.unit
+    if size is None or not isinstance(size.value, int) or not names or not names <= data_sets.IMAGES.keys():
+        return False
+    if any(not function.mentions.isdisjoint(data_sets.ENLARGING) for function in unit.functions):
+        return False
+    return max(math.prod(data_sets.IMAGES[name]) for name in names) * size.value * _FLOAT < MUCH
+
+
+def has_short_epochs(loader: Loader, again: Op) -> bool:
+    """Is an epoch known to be so short, and repeated so often, that the start of workers is a part of it?"""
+    names, rounds = set(_data_sets(loader)), _rounds(loader, again)
+    return bool(names) and names <= _IN_MEMORY and (rounds is None or rounds >= _HANDFUL)
+
+
+def _data_sets(loader: Loader) -> Iterator[str]:
+    """Yield the names of the classes of a library that a loader loads from, or of which its data sets are."""
+    given = loader.argument("dataset")
+    todo = list(given.refs if given is not None else ())
+    for one in todo:
+        if type(one) is Object and one.kind is Kind.INSTANCE:
+            bases = [name.rpartition(".")[2] for name in loader.engine.index.libraries(one.about.cls)]
+            yield next((name for name in bases if name in _IN_MEMORY), one.about.cls.name)
+        elif type(one) is Object and one.kind is Kind.OPAQUE:
+            whole = loader.run.state.heap.get(one, "dataset")
+            todo += [part for part in whole.refs if part not in todo] if whole is not None else ()
+            if whole is None:
+                yield str(one.about).rpartition(".")[2]
+        else:
+            yield ""
+
+
+def _rounds(loader: Loader, loop: Op) -> int | None:
+    """Return how often a loop over `range(n)` is run; None where that is not known."""
+    made = definitions(loop.owner).made.get(loop.source) if isinstance(loop, For) else None
+    if not isinstance(made, Call) or definitions(loop.owner).path(made.callee) != "range":
+        return None
+    numbers = Numbers(loop.owner, others=loader.engine.imported([loop.owner.unit]))
+    ends = [numbers.at_most(one.temp) for one in made.arguments if one.spread is Spread.PLAIN]
+    known = [end for end in ends if end is not None]
+    if len(known) < len(ends) or not 1 <= len(known) <= 2:
+        return None
+    return known[-1] - sum(known[:-1])
