@@ -11,7 +11,7 @@ LITTLE = 64 * 2**10
 """Bytes: what cannot reach this is hardly worth a change, so that it is doubted whether anybody wants to read of it."""
 MUCH = 2**20
 """Bytes: what cannot reach this is advice."""
-ONCE = 8 * 2**20
+ONCE = 32 * 2**20
 """Bytes: what is needed once, and soon dropped, is worth a change from here on."""
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")

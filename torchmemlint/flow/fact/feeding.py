@@ -72,7 +72,8 @@ def feeding(engine: Engine, builders: Builders, seen: list[Run], known: Mapping[
     for loader, otherwise in idle(engine, seen, (one for run in seen for one in loaders(engine, run))):
         if _feeds_others(loader):
             continue
-        yield Fed("TML401", loader, loader.workers, otherwise=otherwise)
+        chosen = loader.workers is not None and loader.workers.chosen  # an option's default is somebody's decision
+        yield Fed("TML401", loader, loader.workers, otherwise=otherwise, doubts=_of_worth(not chosen))
     copied: set[tuple[Class, bool]] = set()
     for loader in known.values():
         own = [move for move in moved if move.loader.made is loader.made]
@@ -155,7 +156,7 @@ def _copying(builders: Builders, loader: Loader, workers: Number, seen: set[tupl
             seen.add((cls, is_doubtful))
             found = kept(Contents(builders, cls), SAMPLING)
             if found is not None:
-                doubts = frozenset({Doubt.ORDER} if is_doubtful else ())
+                doubts = frozenset({Doubt.SIZE, Doubt.ORDER} if is_doubtful else {Doubt.SIZE})  # how many is in files
                 yield Fed("TML405", loader, workers, copied=(cls, found), doubts=doubts)
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from torchmemlint.amounts import MUCH
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import Object
 from torchmemlint.flow.fact.loaders import Loader
-from torchmemlint.flow.fact.numbers import Numbers
+from torchmemlint.flow.fact.numbers import Numbers, argument
 from torchmemlint.flow.ir.control import For
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Call, Op
@@ -17,20 +16,30 @@ from torchmemlint.flow.ir.places import Spread
 from torchmemlint.knowledge import data_sets
 
 _FLOAT = 4  # bytes
+_SLOW = 8 * 2**20  # bytes: about a millisecond to copy
 _HANDFUL = 10  # epochs
 _IN_MEMORY = frozenset({"TensorDataset", *data_sets.IMAGES})
 
 
 def has_small_batches(loader: Loader) -> bool:
-    """Are its batches known to be so small that a copy takes no time?"""
-    size = loader.number("batch_size", 1)
-    names = set(_data_sets(loader))
+    """Are its batches known to be so small that a copy takes no time? One of a single item is, unless that is large."""
+    count, names = _batch_size(loader), set(_data_sets(loader))
     unit = loader.point.chain()[0].owner.unit
-    if size is None or not isinstance(size.value, int) or not names or not names <= data_sets.IMAGES.keys():
-        return False
+    if count is None or not names or not names <= data_sets.IMAGES.keys():
+        return count == 1
     if any(not function.mentions.isdisjoint(data_sets.ENLARGING) for function in unit.functions):
         return False
-    return max(math.prod(data_sets.IMAGES[name]) for name in names) * size.value * _FLOAT < MUCH
+    return max(math.prod(data_sets.IMAGES[name]) for name in names) * count * _FLOAT < _SLOW
+
+
+def _batch_size(loader: Loader) -> int | None:
+    """Return how many items a batch has at most; None where that is not known."""
+    size = loader.number("batch_size", 1)
+    if size is not None and isinstance(size.value, int):
+        return size.value
+    made, calls = loader.point.chain()[0], loader.point.chain()[1:]
+    numbers = Numbers(made.owner, calls=calls, others=loader.engine.imported([made.owner.unit]))
+    return numbers.at_most(argument(made, 1, "batch_size"))
 
 
 def has_short_epochs(loader: Loader, again: Op) -> bool:

@@ -21,7 +21,7 @@ from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.weights import weights
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.defuse import definitions, operands
-from torchmemlint.flow.ir.ops import CallMethod, Constant, Function, Op, Operate
+from torchmemlint.flow.ir.ops import CallMethod, Constant, Function, Op, Operate, Unit
 from torchmemlint.flow.ir.places import Spread
 from torchmemlint.knowledge import checkpoints as known
 
@@ -180,7 +180,7 @@ class _Fates:
                 elif _has_tensors(self.evidence, receiver, what):
                     load.copied = load.copied or effect.point
                     size = weights(self.engine, self.run.state, receiver)
-                    load.large |= size.are_large
+                    load.large |= size.are_large and not (size.published and not _saves(load.op.owner.unit))
                     load.small = size.are_small and not load.large
                     load.to_modules = load.to_modules or not _is_optimizer(receiver, what)
                     for run_, _, read, copies in load.seen:
@@ -216,6 +216,11 @@ def file_of(reference: Ref) -> Point | None:
     if type(begin) is Bare or (type(begin) is Object and begin.about in known.LOADERS):
         return Point(begin.site, begin.context)
     return None
+
+
+def _saves(unit: Unit) -> bool:
+    """Does a file save anything? Else what it loads into a network of a library was published, mostly on the host."""
+    return any("save" in function.mentions for function in unit.functions)
 
 
 def _builds(effect: Effect) -> bool:

@@ -29,10 +29,11 @@ _ATTENTIONS = {  # how often the width, squared
 
 
 class Weights(NamedTuple):
-    """The bytes that a network has at least, and whether it may have more."""
+    """The bytes that a network has at least, and whether it may have more; `published`: it is a library's as it is."""
 
     nbytes: int = 0
     more: bool = True
+    published: bool = False
 
     @property
     def are_large(self) -> bool:
@@ -62,7 +63,7 @@ def weights(engine: Engine, state: State, networks: Value) -> Weights:
             nbytes, some = nbytes + _FLOAT * (own or 0), True
             more |= own is None or any(map(_is_repeated, (part.site, *part.context)))
         elif not owner.startswith("torch."):
-            return Weights(ONCE)
+            return Weights(ONCE, published=networks.refs == part.alone)
     return Weights(nbytes, more or not some)
 
 
