@@ -34,8 +34,7 @@ class Told:
         self.facts, self.case = facts, case
         self._rows: dict[Path, list[str]] = {facts.path: facts.source.rows}
         self.span = self.span_of(case.place)
-        more = {Doubt.UNMADE: case.unmade, Doubt.SIZE: case.little and case.kept is None and case.amount is None}
-        self.doubts = case.doubts.union((d for d, holds in more.items() if holds), doubts_of(case.amount))
+        self.doubts = case.doubts | ({Doubt.UNMADE} if case.unmade else set()) | doubts_of(case.amount)
         self.confidence = confidence(self.doubts)
 
     @cached_property

@@ -256,7 +256,8 @@ def _object_method(site: CallSite, target: Object, receiver: Value, name: str) -
         if name == "forward" and own is None and instances.is_module(frame, target) and not frame.inside:
             return _call_object(frame, state, target, arguments, point)
         if found.refs and found.refs != Method.of(target, name).alone:
-            return call(frame, state, found, arguments, point)
+            given = call(frame, state, found, arguments, point)
+            return join(given, of(Parameters.of(target))) if name == "parameters" else given  # own, of the same network
         if instances.is_module(frame, target):
             return _module_method(site, target, receiver, name)
         if frame.machine.index.is_box(target.about.cls) and name in containers.METHODS:

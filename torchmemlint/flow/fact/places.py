@@ -173,7 +173,6 @@ class Places:
                 continue
             if copied or module or saved or one.returned:
                 more = one.to_modules, not one.open, from_host, loading.is_mixed(one), one.large
-                # What is only returned may be no tensors at all, and what is published mostly lies on the host.
                 unknown = not (copied or module or saved) or one.name in checkpoints.PUBLISHED
                 about = details.Loading(one.name, copied, module, saved, *more)
                 yield Case(place, "TML504", frozenset({Doubt.SIZE} if unknown else ()), about=about)
