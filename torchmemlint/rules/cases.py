@@ -87,7 +87,7 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     asked = [case for case, _ in told_apart if any(_asks_in_vain(case, other) for other in shown)]
     yield from (finding for case, finding in told_apart if case not in asked)
     yield from (finding for finding, told in told_of if told.case.code in _KEPT)
-    passes = [(_weighed(finding, told.case), told) for finding, told in told_of if told.case.code in _WASTED]
+    passes = [(finding, told) for finding, told in told_of if told.case.code in _WASTED]
     for finding in merged(passes):
         own = {told.case for _, told in passes if told.span == finding.span}
         idle = [Told(facts, case) for case in asked if any(_asks_in_vain(case, other) for other in own)]
@@ -115,13 +115,6 @@ def _is_covered(told: Told, fix: Fix) -> bool:
     rows = {edit.span.start.row for edit in fix.edits if "import" not in edit.content}
     taken = " ".join(source.rows[row - 1] for row in range(min(rows, default=1), max(rows, default=0) + 1))
     return not assigned.isdisjoint(_NAME.findall(taken))
-
-
-def _weighed(finding: Finding, case: Case) -> Finding:
-    """Doubt that a pass is worth a change whose graph is known to be next to nothing."""
-    if case.little and case.kept is None and case.amount is None:
-        return replace(finding, doubts=ordered((*finding.doubts, Doubt.SIZE)))
-    return finding
 
 
 def _one_for_each_checkpoint(told: list[tuple[Case, Finding]]) -> Iterator[tuple[Case, Finding]]:

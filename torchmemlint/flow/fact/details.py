@@ -114,7 +114,7 @@ class Loading:
     alone: bool  # is nothing else done with them but that they are read as numbers?
     from_host: bool  # do these files save what they moved to the host first?
     mixed: bool  # is something computed of them and of those of another file?
-    large: bool  # are they known to be copied into much?
+    small: bool  # are they known to be copied into little?
 
 
 @immutable()

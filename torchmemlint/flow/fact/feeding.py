@@ -156,7 +156,7 @@ def _copying(builders: Builders, loader: Loader, workers: Number, seen: set[tupl
             seen.add((cls, is_doubtful))
             found = kept(Contents(builders, cls), SAMPLING)
             if found is not None:
-                doubts = frozenset({Doubt.SIZE, Doubt.ORDER} if is_doubtful else {Doubt.SIZE})  # how many is in files
+                doubts = frozenset({Doubt.ORDER} if is_doubtful else ())
                 yield Fed("TML405", loader, workers, copied=(cls, found), doubts=doubts)
 
 

@@ -21,7 +21,7 @@ from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.weights import weights
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.defuse import definitions, operands
-from torchmemlint.flow.ir.ops import CallMethod, Constant, Function, Op, Operate, Unit
+from torchmemlint.flow.ir.ops import CallMethod, Constant, Function, Op, Operate
 from torchmemlint.flow.ir.places import Spread
 from torchmemlint.knowledge import checkpoints as known
 
@@ -43,8 +43,8 @@ class Load:
     saved: Point | None = None  # where it, or what is computed from it, is saved to another file
     returned: bool = False  # is it given to callers that are not in view?
     adopted: bool = False  # did some of its tensors become parameters as they are?
-    large: bool = False  # are these known to have much of it?
-    small: bool = False  # or to have little?
+    large: bool = False  # may these have much of it?
+    small: bool = False  # or are they known to have little?
     own: bool = False  # has the program itself saved it before?
     open: bool = False  # is more done with it than that it is copied, or read as numbers?
     # The runs of it, with where it is copied.
@@ -180,8 +180,8 @@ class _Fates:
                 elif _has_tensors(self.evidence, receiver, what):
                     load.copied = load.copied or effect.point
                     size = weights(self.engine, self.run.state, receiver)
-                    load.large |= size.are_large and not (size.published and not _saves(load.op.owner.unit))
-                    load.small = size.are_small and not load.large
+                    load.large |= not size.are_small
+                    load.small = not load.large
                     load.to_modules = load.to_modules or not _is_optimizer(receiver, what)
                     for run_, _, read, copies in load.seen:
                         if run_ is run and read.effect.point == point:
@@ -216,11 +216,6 @@ def file_of(reference: Ref) -> Point | None:
     if type(begin) is Bare or (type(begin) is Object and begin.about in known.LOADERS):
         return Point(begin.site, begin.context)
     return None
-
-
-def _saves(unit: Unit) -> bool:
-    """Does a file save anything? Else what it loads into a network of a library was published, mostly on the host."""
-    return any("save" in function.mentions for function in unit.functions)
 
 
 def _builds(effect: Effect) -> bool:

@@ -172,7 +172,7 @@ class Places:
             if one.name in checkpoints.PUBLISHED and checkpoints.PUBLISHED_ON_HOST in self._sources.text(place.path):
                 continue
             if copied or module or saved or one.returned:
-                more = one.to_modules, not one.open, from_host, loading.is_mixed(one), one.large
+                more = one.to_modules, not one.open, from_host, loading.is_mixed(one), one.small
                 unknown = not (copied or module or saved) or one.name in checkpoints.PUBLISHED
                 about = details.Loading(one.name, copied, module, saved, *more)
                 yield Case(place, "TML504", frozenset({Doubt.SIZE} if unknown else ()), about=about)

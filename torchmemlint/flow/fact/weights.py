@@ -29,21 +29,15 @@ _ATTENTIONS = {  # how often the width, squared
 
 
 class Weights(NamedTuple):
-    """The bytes that a network has at least, and whether it may have more; `published`: it is a library's as it is."""
+    """The bytes that a network has at least, and whether it may have more."""
 
-    nbytes: int = 0
-    more: bool = True
-    published: bool = False
-
-    @property
-    def are_large(self) -> bool:
-        """Is even a copy that is soon dropped worth a change?"""
-        return self.nbytes >= ONCE
+    nbytes: int
+    more: bool
 
     @property
     def are_small(self) -> bool:
-        """Is it known that not even that is?"""
-        return not self.are_large and not self.more
+        """Is it known that a copy which is soon dropped is not worth a change?"""
+        return self.nbytes < ONCE and not self.more
 
 
 def weights(engine: Engine, state: State, networks: Value) -> Weights:
@@ -63,7 +57,7 @@ def weights(engine: Engine, state: State, networks: Value) -> Weights:
             nbytes, some = nbytes + _FLOAT * (own or 0), True
             more |= own is None or any(map(_is_repeated, (part.site, *part.context)))
         elif not owner.startswith("torch."):
-            return Weights(ONCE, published=networks.refs == part.alone)
+            return Weights(ONCE, more=True)
     return Weights(nbytes, more or not some)
 
 

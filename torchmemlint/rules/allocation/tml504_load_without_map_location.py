@@ -33,7 +33,7 @@ class LoadWithoutMapLocation(TellingRule):
             f"`{_call(told)}` without `map_location` loads {what} to the device it was saved from",
             [told.here("no `map_location` says where the tensors go"), *_after(told, loading)],
             severity=Severity.ADVICE if is_brief else None,
-            doubts=[Doubt.SIZE] if is_brief and not loading.large else [],
+            doubts=[Doubt.SIZE] if is_brief and loading.small else [],
             fix=offered(
                 'Pass `map_location="cpu"`',
                 Applicability.SAFE if safe else Applicability.UNSAFE,
