@@ -39,15 +39,19 @@ def tidied(text: str, replacements: tuple[Replacement, ...], formatting: Formatt
 
 def _quoted_alike(text: str, replacements: tuple[Replacement, ...]) -> tuple[Replacement, ...]:
     """The replacements with the quotes that most strings of their rows have, or else of the file."""
-    if any(_QUOTED.search(one.content) for one in replacements):
-        usual = _is_single(text, otherwise=False)
-        replacements = tuple(
-            replace_fields(one, content=_singly_quoted(one.content, text[one.start : one.end]))
-            if _is_single(text[text.rfind("\n", 0, one.start) + 1 : one.start], otherwise=usual)
-            else one
-            for one in replacements
-        )
-    return replacements
+    if not any(_QUOTED.search(one.content) for one in replacements):
+        return replacements
+    usual = _is_single(text, otherwise=False)
+    rows: dict[int, bool] = {}  # by where they begin
+    found = []
+    for one in replacements:
+        start = text.rfind("\n", 0, one.start) + 1
+        if start not in rows:
+            end = text.find("\n", start)
+            rows[start] = _is_single(text[start : end if end >= 0 else None], otherwise=usual)
+        content = _singly_quoted(one.content, text[one.start : one.end]) if rows[start] else one.content
+        found.append(replace_fields(one, content=content))
+    return tuple(found)
 
 
 def _is_single(text: str, *, otherwise: bool) -> bool:
