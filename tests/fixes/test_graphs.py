@@ -297,12 +297,14 @@ def test_other_files_are_asked_as_well(tmp_path: Path) -> None:
 def test_a_file_that_others_run_is_compared_with_them(tmp_path: Path) -> None:
     """Its functions are called in those, before the fix and after it: nothing is lost by a fix elsewhere in it."""
     model = HEAD + dedent("""
+        large = nn.Linear(4, 4_000_000)
+
         class Agent:
             def train(self, y):
                 net(y).sum().backward()
 
             def load(self, name):
-                net.load_state_dict(torch.load(name))
+                large.load_state_dict(torch.load(name))
     """)
     (tmp_path / "agent.py").write_text(model)
     (tmp_path / "main.py").write_text("import agent\n\none = agent.Agent()\none.load('net.pt')\none.train(agent.x)\n")

@@ -124,7 +124,7 @@ def test_what_never_mentions_torch_is_passed_over(tmp_path: Path) -> None:
 
 def test_a_name_of_one_cell_is_not_deleted_since_another_may_be_run_again(tmp_path: Path) -> None:
     cells = [
-        "import torch\nfrom torch import nn\nmodel = nn.Linear(4, 1).cuda()",
+        "import torch\nfrom torch import nn\nmodel = nn.Linear(4, 4_000_000).cuda()",
         "checkpoint = torch.load('model.pt', map_location='cuda')\nmodel.load_state_dict(checkpoint['model'])",
         "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nfor x, y in loader:\n    optimizer.zero_grad()\n"
         "    nn.functional.mse_loss(model(x), y).backward()\n    optimizer.step()",

@@ -36,9 +36,9 @@ def created(places: Places, engine: Engine, units: Iterable[Unit]) -> Iterator[C
 
 def _case(place: Place, code: str, extent: Extent, about: Creating | Casting, advice: bool) -> Case:
     amount = _amount(extent.nbytes)
-    is_large = amount.is_much if amount is not None else extent.grows and extent.repeated
-    is_little = amount is not None and amount.is_little  # that is a doubt by itself
-    doubts = frozenset(() if is_large or is_little else {Doubt.SIZE})
+    is_known = amount is not None or extent.grows
+    is_worth = (extent.repeated and is_known) or (amount is not None and amount.is_much)  # once is worth it for much
+    doubts = frozenset(() if is_worth else {Doubt.SIZE})
     return Case(place, code, doubts, advice=advice, amount=amount, about=about)
 
 
