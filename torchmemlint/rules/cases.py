@@ -89,9 +89,9 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     yield from (finding for finding, told in told_of if told.case.code in _KEPT)
     passes = [(finding, told) for finding, told in told_of if told.case.code in _WASTED]
     for finding in merged(passes):
-        own = {told.case for _, told in passes if told.span == finding.span}
+        own = [told.case for _, told in passes if told.span == finding.span] if asked and finding.fix else []
         idle = [Told(facts, case) for case in asked if any(_asks_in_vain(case, other) for other in own)]
-        yield replace(finding, fix=finding.fix and _without_asking(finding.fix, idle))
+        yield replace(finding, fix=_without_asking(finding.fix, idle)) if finding.fix and idle else finding
 
 
 def _without_asking(fix: Fix, idle: Sequence[Told]) -> Fix:
