@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from torchmemlint.immutable import immutable
 
+FLOAT = 4
+"""Bytes: one number of float32, the type that torch computes in unless it is told otherwise."""
 LITTLE = 64 * 2**10
 """Bytes: what cannot reach this is hardly worth a change, so that it is doubted whether anybody wants to read of it."""
 MUCH = 2**20

@@ -6,6 +6,10 @@ import re
 from collections.abc import Iterable
 
 OWN = "TML"  # the letters of our own rules
+OF_GRAPHS = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106", "TML701"})
+"""The rules about graphs that are kept."""
+OF_PASSES = frozenset({"TML201", "TML203", "TML206"})
+"""The rules about passes that record a graph for nothing."""
 
 _PREFIX = re.compile(r"(?P<letters>[A-Z]+)(?P<digits>[0-9]*)")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace as replace_fields
 from pathlib import Path
 
+from torchmemlint.codes import OF_GRAPHS, OF_PASSES
 from torchmemlint.config.formatting import USUAL, Formatting
 from torchmemlint.findings import Applicability, Finding, Fix
 from torchmemlint.fixes.edits import BOM, EditError, Replacement, TextIndex, compatible, composed, replace, resolve
@@ -21,9 +22,7 @@ from torchmemlint.syntax.patterns import too_deep
 from torchmemlint.syntax.text import parse_with_libcst
 
 # What is not told beside others: that something has no effect, where the pass is reported that it was meant for.
-_OF_PASSES = frozenset({"TML201", "TML203", "TML206"})
-_STANDS_FOR = {"TML202": _OF_PASSES}
-_OF_GRAPHS = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106", "TML701"})  # that are kept
+_STANDS_FOR = {"TML202": OF_PASSES}
 
 _ALLOWED = "made with `--unsafe-fixes`"
 
@@ -128,9 +127,9 @@ def _round(
         return [], refused, (text, findings)
     trial = _Trial(text, findings, recheck, arriving, formatting, tested, unsafe=unsafe)
     later: list[_Candidate] = []
-    if any(candidate.finding.code in _OF_PASSES for candidate in waiting):  # then nothing may be left to detach
-        later = [candidate for candidate in waiting if candidate.finding.code in _OF_GRAPHS]
-        waiting = [candidate for candidate in waiting if candidate.finding.code not in _OF_GRAPHS]
+    if any(candidate.finding.code in OF_PASSES for candidate in waiting):  # then nothing may be left to detach
+        later = [candidate for candidate in waiting if candidate.finding.code in OF_GRAPHS]
+        waiting = [candidate for candidate in waiting if candidate.finding.code not in OF_GRAPHS]
     while waiting:
         chosen = set(compatible([candidate.replacements for candidate in waiting]))
         kept: list[_Candidate] = []

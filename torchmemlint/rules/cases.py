@@ -6,14 +6,14 @@ rules have found of it is not told again.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right, insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from torchmemlint.codes import OF_GRAPHS, OF_PASSES
 from torchmemlint.doubts import Claim, Confidence, Doubt, is_guess, is_sure, ordered
-from torchmemlint.findings import Edit, Evidence, Finding, Fix, Severity, Span
-from torchmemlint.flow.domain.manners import How, Remark, Stored
+from torchmemlint.findings import Evidence, Finding, Fix, Severity, Span
+from torchmemlint.flow.domain.manners import How, Stored
 from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.fact.place import Place
 from torchmemlint.flow.fact.reasons import Reason
@@ -26,10 +26,8 @@ from torchmemlint.rules.guarding import without_gradients
 from torchmemlint.rules.listed import whole
 from torchmemlint.rules.regions import merged
 from torchmemlint.rules.told import Told
-from torchmemlint.syntax import statements
+from torchmemlint.rules.volatile import asks_in_vain, without_asking
 
-_KEPT = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106", "TML701"})
-_WASTED = frozenset({"TML201", "TML203", "TML206"})
 _CLAIMS = {"TML105": Claim.BACKWARD, "TML108": Claim.BACKWARD, "TML512": Claim.HELD, "TML807": Claim.HELD}
 _APART = frozenset(  # worded by their rules, and told whatever else is found
     (
@@ -47,9 +45,8 @@ _HELD = {  # what happens at the place of a finding
     "TML106": "stored by the hook",
     "TML701": "stored here",
 }
-CODES = _KEPT | _WASTED | _APART
-_TELL_OF_WASTED = _WASTED | {"TML202", "TML207"}
-_NAME = re.compile(r"\w+")
+CODES = OF_GRAPHS | OF_PASSES | _APART
+_TELL_OF_WASTED = OF_PASSES | {"TML202", "TML207"}
 _NO_END = 1_000_000_000  # column
 
 
@@ -65,11 +62,12 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     told_apart = [(case, one) for case, one in told_apart if case.code != "TML105" or case.place not in growing]
     told_apart = [*_one_for_each_checkpoint(told_apart)]
     apart = [finding for _, finding in told_apart]
-    others = [finding for finding in (*before, *apart) if finding.code in _KEPT | _TELL_OF_WASTED]
+    others = [finding for finding in (*before, *apart) if finding.code in OF_GRAPHS | _TELL_OF_WASTED]
     told = _Findings(others)
     found: list[int] = []  # of them
     reports: list[_Report] = []  # of them
-    wanted.sort(key=lambda case: (case.code in _KEPT, case.code in _KEPT and case.advice))  # passes, then what grows
+    # Passes come first, then what grows.
+    wanted.sort(key=lambda case: (case.code in OF_GRAPHS, case.code in OF_GRAPHS and case.advice))
     wanted = [case for case in wanted if case.code not in _APART and not _shows(facts, case)]
     for report in (_Report(facts, case) for case in wanted):
         if report.is_told_by(told) or is_guess(report.doubts, _claim(report.case)):
@@ -84,37 +82,14 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
                 told.all[number] = replace(one, doubts=ordered(report.doubts))
     told_of = list(zip((told.all[number] for number in found), reports, strict=True))
     shown = [report.case for finding, report in told_of if finding.confidence is not Confidence.POSSIBLE]
-    asked = [case for case, _ in told_apart if any(_asks_in_vain(case, other) for other in shown)]
+    asked = [case for case, _ in told_apart if any(asks_in_vain(case, other) for other in shown)]
     yield from (finding for case, finding in told_apart if case not in asked)
-    yield from (finding for finding, told in told_of if told.case.code in _KEPT)
-    passes = [(finding, told) for finding, told in told_of if told.case.code in _WASTED]
+    yield from (finding for finding, told in told_of if told.case.code in OF_GRAPHS)
+    passes = [(finding, told) for finding, told in told_of if told.case.code in OF_PASSES]
     for finding in merged(passes):
         own = [told.case for _, told in passes if told.span == finding.span] if asked and finding.fix else []
-        idle = [Told(facts, case) for case in asked if any(_asks_in_vain(case, other) for other in own)]
-        yield replace(finding, fix=_without_asking(finding.fix, idle)) if finding.fix and idle else finding
-
-
-def _without_asking(fix: Fix, idle: Sequence[Told]) -> Fix:
-    """A fix of a pass that also removes the argument which asked in vain for what the fix does."""
-    edits = dict.fromkeys(edit for told in idle if _is_covered(told, fix) for edit in _asking(told))
-    if not fix.edits or not edits:
-        return fix
-    return replace(fix, edits=(*fix.edits, *edits), narrower=fix.narrower and _without_asking(fix.narrower, idle))
-
-
-def _asking(told: Told) -> tuple[Edit, ...]:
-    return told.call.without("volatile") if told.call is not None else ()
-
-
-def _is_covered(told: Told, fix: Fix) -> bool:
-    """Does a fix cover the function, or a statement that takes what the one assigns which asks in vain?"""
-    if any(edit.content.lstrip().startswith("@") for edit in fix.edits):
-        return True
-    source = told.facts.source
-    assigned = statements.assigned(statements.innermost(source.statements, told.span, source.rows))
-    rows = {edit.span.start.row for edit in fix.edits if "import" not in edit.content}
-    taken = " ".join(source.rows[row - 1] for row in range(min(rows, default=1), max(rows, default=0) + 1))
-    return not assigned.isdisjoint(_NAME.findall(taken))
+        idle = [Told(facts, case) for case in asked if any(asks_in_vain(case, other) for other in own)]
+        yield replace(finding, fix=without_asking(finding.fix, idle)) if finding.fix and idle else finding
 
 
 def _one_for_each_checkpoint(told: list[tuple[Case, Finding]]) -> Iterator[tuple[Case, Finding]]:
@@ -130,7 +105,7 @@ def _one_for_each_checkpoint(told: list[tuple[Case, Finding]]) -> Iterator[tuple
 
 
 def _claim(case: Case) -> Claim:
-    if case.code not in _KEPT:
+    if case.code not in OF_GRAPHS:
         return Claim.WASTED
     grows = not case.advice and case.code != "TML104"  # what is carried is differentiated each time
     return Claim.SPENT if case.spent and grows else Claim.KEPT
@@ -151,20 +126,13 @@ def _shows(facts: FileFacts, case: Case) -> bool:
     return not case.repeated and project is not None and project.is_used(facts.path)
 
 
-def _asks_in_vain(case: Case, wasted: Case) -> bool:
-    """Is it asked, without effect, that no graph is recorded, before a pass that is reported to record one?"""
-    if case.remark is not Remark.VOLATILE or wasted.code not in _WASTED or case.place > wasted.place:
-        return False
-    return wasted.function is None or wasted.function.contains(case.place)
-
-
 def _overlap(one: Span, other: Span) -> bool:
     return one.start < other.end and other.start < one.end
 
 
 def _naming(finding: Finding) -> Iterator[Evidence]:
     """Yield the evidence of a finding in its file: of a graph that is kept, but for the place that keeps it."""
-    own = finding.span if finding.code in _KEPT else None
+    own = finding.span if finding.code in OF_GRAPHS else None
     return (link for link in finding.evidence if link.filename is None and link.span != own)
 
 
@@ -182,7 +150,7 @@ class _Findings:
         """Take up a finding, and return its number."""
         number = len(self.all)
         self.all.append(finding)
-        kept = finding.code in _KEPT
+        kept = finding.code in OF_GRAPHS
         for span in {finding.statement, finding.span}:
             for row, first, end in _rows(span):
                 self._on.setdefault((kept, row), _Row()).add(first, end, number)
@@ -240,7 +208,7 @@ class _Report(Told):
             return (one for number in numbers if (one := others.all[number]).confidence.rank >= self.confidence.rank)
 
         def alike(span: Span) -> Iterator[Finding]:
-            return surer(others.on(span, kept=case.code in _KEPT))
+            return surer(others.on(span, kept=case.code in OF_GRAPHS))
 
         own = [place for place in (case.place, *case.calls) if place.path == self.facts.path]
         if any(self._stands_at(other, place) for place in own for other in alike(self.span_of(place))):
@@ -253,13 +221,14 @@ class _Report(Told):
 
     def _is_all_from(self, other: Finding) -> bool:
         """Does no other pass record what is kept here, if it is one that is reported?"""
-        if other.code in _KEPT or any(self._stands_at(other, place) for place in (self.case.place, *self.case.calls)):
+        led = (self.case.place, *self.case.calls)
+        if other.code in OF_GRAPHS or any(self._stands_at(other, place) for place in led):
             return True
         return all(self._begins_at(other, graph) for graph in self.case.graphs)
 
     def causes(self, others: _Findings) -> list[int]:
         """Return the findings, shown by default, of passes that should record none of the graphs that are kept here."""
-        if self.case.code not in _KEPT:
+        if self.case.code not in OF_GRAPHS:
             return []
         found = [list(self._beginning(graph, others)) for graph in self.case.graphs]
         return [number for some in found for number in some] if all(found) else []
@@ -292,7 +261,7 @@ class _Report(Told):
         """The finding."""
         case, rule = self.case, registry.by_code()[self.case.code]
         text = self.text_of(case.place)
-        message = self._kept(text) if case.code in _KEPT else self._wasted(text)
+        message = self._kept(text) if case.code in OF_GRAPHS else self._wasted(text)
         return self.finding(rule, message, self._evidence(), severity=self._severity(rule.severity), fix=self._fix())
 
     def _severity(self, highest: Severity) -> Severity:
@@ -301,7 +270,7 @@ class _Report(Told):
             return highest  # with its graph spent, the next backward raises
         if case.advice or case.making or not case.repeated:
             return Severity.ADVICE
-        if case.code in _WASTED:
+        if case.code in OF_PASSES:
             if case.kept is not None:
                 return Severity.ERROR
             return Severity.ADVICE if case.little else Severity.WARNING
@@ -348,7 +317,7 @@ class _Report(Told):
 
     def _evidence(self) -> Iterator[Evidence]:
         case = self.case
-        if case.code in _WASTED:
+        if case.code in OF_PASSES:
             yield self.link(case.place, "the forward pass runs with gradients enabled")
         if case.switched is not None:
             yield self.link(case.switched, "eval mode is set here")
@@ -363,7 +332,7 @@ class _Report(Told):
 
     def _freed_and_held(self) -> Iterator[Evidence]:
         case = self.case
-        if case.code in _KEPT:
+        if case.code in OF_GRAPHS:
             yield self.link(case.place, "returned here" if case.how is How.OUTPUT else _HELD[case.code])
         if case.backward is not None:
             yield self.link(case.backward, "backward frees the activations, the graph's nodes stay")
@@ -379,7 +348,7 @@ class _Report(Told):
         """A fix, safe where the case is certain and nothing else is changed by it."""
         case = self.case
         certain = is_sure(self.doubts)
-        if case.code in _WASTED:
+        if case.code in OF_PASSES:
             return without_gradients(self, wholly=case.code == "TML201")
         piece = self.piece
         if piece is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
+from torchmemlint.amounts import FLOAT
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.devices import is_accelerator, is_device
@@ -35,7 +36,6 @@ from torchmemlint.knowledge import operations as known
 from torchmemlint.knowledge import torch_api
 
 _SMALL = 1024  # numbers; less costs next to nothing
-_FLOAT = 4  # bytes
 _RANDOM = frozenset({"rand", "randn", "randint", "randperm"})
 ALIKE = frozenset({"zeros", "ones", "empty", "full", "eye"})  # the same to the bit wherever they are made
 _RANGES = frozenset({"arange", "range"})
@@ -199,7 +199,7 @@ class Factories:
         """Return the bytes of one of its numbers."""
         given = argument(created, -1, "dtype")
         known_width = torch_api.WIDTHS.get(self.flow.name(given)) if given != NO_TEMP else None
-        return known_width or (2 * _FLOAT if factory in WHOLE else _FLOAT)
+        return known_width or (2 * FLOAT if factory in WHOLE else FLOAT)
 
     def _written_out(self, shape: Iterable[Temp]) -> Iterator[Temp]:
         """Yield the sizes of a shape, those in a tuple each by itself."""

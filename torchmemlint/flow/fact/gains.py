@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from torchmemlint.amounts import FLOAT
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import Object
 from torchmemlint.flow.fact.loaders import Loader
@@ -15,7 +16,6 @@ from torchmemlint.flow.ir.ops import Call, Op
 from torchmemlint.flow.ir.places import Spread
 from torchmemlint.knowledge import data_sets
 
-_FLOAT = 4  # bytes
 _SLOW = 8 * 2**20  # bytes: about a millisecond to copy
 _HANDFUL = 10  # epochs
 _IN_MEMORY = frozenset({"TensorDataset", *data_sets.IMAGES})
@@ -29,7 +29,7 @@ def has_small_batches(loader: Loader) -> bool:
         return count == 1
     if any(not function.mentions.isdisjoint(data_sets.ENLARGING) for function in unit.functions):
         return False
-    return max(math.prod(data_sets.IMAGES[name]) for name in names) * count * _FLOAT < _SLOW
+    return max(math.prod(data_sets.IMAGES[name]) for name in names) * count * FLOAT < _SLOW
 
 
 def _batch_size(loader: Loader) -> int | None:
@@ -49,20 +49,13 @@ def has_short_epochs(loader: Loader, again: Op) -> bool:
 
 
 def _data_sets(loader: Loader) -> Iterator[str]:
-    """Yield the names of the classes of a library that a loader loads from, or of which its data sets are."""
-    given = loader.argument("dataset")
-    todo = list(given.refs if given is not None else ())
-    for one in todo:
+    """Yield the class of each data set that a loader loads from: a library's, or the one it is derived from."""
+    for one in loader.sources():
         if type(one) is Object and one.kind is Kind.INSTANCE:
             bases = [name.rpartition(".")[2] for name in loader.engine.index.libraries(one.about.cls)]
             yield next((name for name in bases if name in _IN_MEMORY), one.about.cls.name)
-        elif type(one) is Object and one.kind is Kind.OPAQUE:
-            whole = loader.run.state.heap.get(one, "dataset")
-            todo += [part for part in whole.refs if part not in todo] if whole is not None else ()
-            if whole is None:
-                yield str(one.about).rpartition(".")[2]
         else:
-            yield ""
+            yield str(one.about).rpartition(".")[2] if type(one) is Object and one.kind is Kind.OPAQUE else ""
 
 
 def _rounds(loader: Loader, loop: Op) -> int | None:

@@ -109,14 +109,20 @@ class Loader:
 
     def datasets(self) -> Iterator[Object]:
         """Yield the objects of the project that it loads from, also through what takes a part of them."""
+        return (one for one in map(root, self.sources()) if type(one) is Object and one.kind is Kind.INSTANCE)
+
+    def sources(self) -> Iterator[Ref]:
+        """Yield all that it loads from, also through what takes a part of it."""
         given = self.argument("dataset")
         todo = list(given.refs if given is not None else ())
-        for begin in map(root, todo):
-            if type(begin) is Object and begin.kind is Kind.INSTANCE:
-                yield begin
-            elif type(begin) is Object and begin.kind is Kind.OPAQUE:
-                whole = self.run.state.heap.get(begin, "dataset")
-                todo += [r for r in whole.refs if r not in todo] if whole is not None else ()
+        for one in todo:
+            begin = root(one)
+            is_opaque = type(begin) is Object and begin.kind is Kind.OPAQUE
+            whole = self.run.state.heap.get(begin, "dataset") if is_opaque else None
+            if whole is None:
+                yield one
+            else:
+                todo += [r for r in whole.refs if r not in todo]
 
     @property
     def workers(self) -> Number | None:

@@ -44,11 +44,15 @@ class Load:
     returned: bool = False  # is it given to callers that are not in view?
     adopted: bool = False  # did some of its tensors become parameters as they are?
     large: bool = False  # may these have much of it?
-    small: bool = False  # or are they known to have little?
     own: bool = False  # has the program itself saved it before?
     open: bool = False  # is more done with it than that it is copied, or read as numbers?
     # The runs of it, with where it is copied.
     seen: list[tuple[Run, Evidence, Event, list[Event]]] = field(default_factory=list, repr=False)
+
+    @property
+    def small(self) -> bool:
+        """Is it known to be copied into little?"""
+        return self.copied is not None and not self.large
 
 
 class Loading:
@@ -179,9 +183,7 @@ class _Fates:
                     load.open = True  # the loaded tensors themselves become the parameters
                 elif _has_tensors(self.evidence, receiver, what):
                     load.copied = load.copied or effect.point
-                    size = weights(self.engine, self.run.state, receiver)
-                    load.large |= not size.are_small
-                    load.small = not load.large
+                    load.large = load.large or not weights(self.engine, self.run.state, receiver).are_small
                     load.to_modules = load.to_modules or not _is_optimizer(receiver, what)
                     for run_, _, read, copies in load.seen:
                         if run_ is run and read.effect.point == point:

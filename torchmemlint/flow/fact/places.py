@@ -173,8 +173,8 @@ class Places:
                 continue
             if copied or module or saved or one.returned:
                 more = one.to_modules, not one.open, from_host, loading.is_mixed(one), one.small
-                unknown = not (copied or module or saved) or one.name in checkpoints.PUBLISHED
                 about = details.Loading(one.name, copied, module, saved, *more)
+                unknown = not (copied or module or saved) or one.name in checkpoints.PUBLISHED  # none, or on the host
                 yield Case(place, "TML504", frozenset({Doubt.SIZE} if unknown else ()), about=about)
         for left in leftovers(loading.loads.values()):
             load, after = left.load, self.of(left.after) if left.after is not None else None

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from torchmemlint.amounts import Amount
+from torchmemlint.amounts import FLOAT, Amount
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import Object
 from torchmemlint.flow.engine.machine import Engine
@@ -33,7 +33,6 @@ from torchmemlint.flow.ir.control import If, Return
 from torchmemlint.flow.ir.places import Name, Spread, Temp
 from torchmemlint.knowledge import saved_tensors
 
-_FLOAT = 4  # bytes
 _DEPTH = 5
 _BY_NUMBERS = saved_tensors.OPERATORS - {"@"}
 _RESHAPING = frozenset({"view", "reshape"})
@@ -82,7 +81,7 @@ class Recording:
         keeping = _Keeping(self._builders, others)
         try:
             keeping.network(network, _Tensor(shape, _Storage(0)))
-            nbytes = _FLOAT * sum(keeping.numbers())
+            nbytes = FLOAT * sum(keeping.numbers())
         except _UnknownError:
             return None
         return Amount(nbytes, f"batch of {shape.sizes[0]}" if shape.sizes[0] > 1 else "")

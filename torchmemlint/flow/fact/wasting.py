@@ -36,7 +36,7 @@ def told(outcomes: Sequence[Outcome], path: Path, is_used: Callable[[Place], boo
 
 
 def _told_at(waste: Waste, outcomes: Sequence[Outcome], is_used: Callable[[Place], bool]) -> int | None:
-    """Return the number of the call at which a waste is told; None where all lead to what is needed."""
+    """Return the number of the call at which a waste is reported; None where all lead to what is needed."""
     unused = [n for n, call in enumerate(waste.calls) if not is_used(call)]
     if not unused or _is_kin_used(waste, outcomes):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from torchmemlint.amounts import ONCE
+from torchmemlint.amounts import FLOAT, ONCE
 from torchmemlint.flow.domain.heap import State, reachable
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import Object, is_outside
@@ -15,7 +15,6 @@ from torchmemlint.flow.fact.shapes import single
 from torchmemlint.flow.ir.blocks import layout_of
 from torchmemlint.flow.ir.ops import Call, CallMethod, Op
 
-_FLOAT = 4  # bytes
 _OF_TORCH = "torch.nn."
 _PLAIN = ("Linear", "LazyLinear", "Bilinear", "Embedding", "EmbeddingBag")
 _CONVOLUTIONS = {f"{kind}{d}d": d for kind in ("Conv", "ConvTranspose", "LazyConv") for d in (1, 2, 3)}
@@ -43,8 +42,8 @@ class Weights(NamedTuple):
 def weights(engine: Engine, state: State, networks: Value) -> Weights:
     """Return how large a network is.
 
-    A width that is not known counts as the other one of its layer, a layer of which neither is known as nothing, and
-    what a loop makes as one. Networks of libraries are large.
+    A width that is not known counts as the other one of its layer. A layer without a known width counts as nothing, and
+    the layers that a loop makes as one. Networks of libraries are large.
     """
     nbytes, more, some = 0, networks.open, False
     for part in reachable(state, networks.refs):
@@ -54,7 +53,7 @@ def weights(engine: Engine, state: State, networks: Value) -> Weights:
         owner, _, name = str(part.about).partition(":")[0].rpartition(".")
         if f"{owner}.".startswith(_OF_TORCH):
             own = _numbers(engine, part, name)
-            nbytes, some = nbytes + _FLOAT * (own or 0), True
+            nbytes, some = nbytes + FLOAT * (own or 0), True
             more |= own is None or any(map(_is_repeated, (part.site, *part.context)))
         elif not owner.startswith("torch."):
             return Weights(ONCE, more=True)
